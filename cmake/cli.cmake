@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.cc)
+list(FILTER cli_sources EXCLUDE REGEX "_test\\.cc$")
+if(cli_sources)
+  # Everything but main, so that tests can link it.
+  list(FILTER cli_sources EXCLUDE REGEX "/main\\.cc$")
+  add_library(stowage_cli STATIC ${cli_sources})
+  target_include_directories(stowage_cli PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
+  target_compile_options(stowage_cli PRIVATE ${warnings})
+  target_link_libraries(stowage_cli PUBLIC stowage stowage_import CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json
+                                    PRIVATE PNG::PNG PkgConfig::turbojpeg)
+  add_executable(stowage_main ${PROJECT_SOURCE_DIR}/cli/main.cc)
+  set_target_properties(stowage_main PROPERTIES OUTPUT_NAME stowage)
+  target_compile_options(stowage_main PRIVATE ${warnings})
+  target_link_libraries(stowage_main PRIVATE stowage_cli)
+endif()

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# What each target needs. The core library: Highway and pthreadpool.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+find_library(pthreadpool_lib pthreadpool REQUIRED)
+find_path(pthreadpool_include pthreadpool.h REQUIRED)
+
+if(STOWAGE_CLI OR STOWAGE_DEVELOPER)
+  find_package(Protobuf REQUIRED)
+  find_library(onnx_proto_lib onnx_proto REQUIRED)
+  find_path(onnx_include onnx/onnx-ml.pb.h REQUIRED)
+  find_package(PNG REQUIRED)
+  pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
+  find_package(CLI11 REQUIRED)
+  find_package(fmt REQUIRED)
+  find_package(nlohmann_json REQUIRED)
+endif()
+if(STOWAGE_DEVELOPER)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# One test program for the rooms (X_test.cc beside X.cc), found by file name.
+enable_testing()
+include(GoogleTest)
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_test.cc
+     ${PROJECT_SOURCE_DIR}/cli/*_test.cc ${PROJECT_SOURCE_DIR}/tests/suite/*.cc)
+if(test_sources)
+  add_executable(stowage_tests ${test_sources})
+  target_include_directories(stowage_tests PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(stowage_tests PRIVATE STOWAGE_TEST_DATA="${STOWAGE_TEST_DATA}"
+    STOWAGE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_options(stowage_tests PRIVATE -Wall -Wextra -Werror)
+  target_link_libraries(stowage_tests PRIVATE stowage GTest::gtest GTest::gtest_main PkgConfig::hwy nlohmann_json::nlohmann_json)
+  foreach(lib stowage_import stowage_cli)
+    if(TARGET ${lib})
+      target_link_libraries(stowage_tests PRIVATE ${lib})
+    endif()
+  endforeach()
+  gtest_discover_tests(stowage_tests DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+endif()
+add_test(NAME rooms COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check_rooms.py ${PROJECT_SOURCE_DIR}/src)

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Conversion moves a tensor from one layout to another, and from one dtype to another.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "stowage/tensor.h"
+
+namespace stowage {
+
+class ThreadPool;
+
+/// What happens to each scalar on the way:
+///     dst = cast((src - mean[c]) * norm[c])
+/// in f32, rounded half to even and saturated when `dst` is an integer. Without mean and norm
+/// a conversion between equal dtypes moves bytes, whatever they are.
+struct ScalarMap {
+  std::span<const float> mean;  ///< one per index of `axis`, or one for all, or none (0)
+  std::span<const float> norm;  ///< likewise; a multiplier, none = 1
+  Axis axis;                    ///< the axis that indexes mean and norm when they hold several
+};
+
+/// A compiled move. Compiling decides everything; running allocates nothing and cannot fail.
+/// Tail cells of the destination become zero, gaps stay as they are. A value type.
+class Conversion {
+ public:
+  /// `src` and `dst` bind the same axes to the same extents (in any order).
+  /// Throws Error(usage) when they differ, Error(unsupported) for a dtype pair that has no cast.
+  Conversion(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
+             const ScalarMap& map = {});
+  Conversion(const Conversion&);
+  Conversion& operator=(const Conversion&);
+  Conversion(Conversion&&) noexcept;
+  Conversion& operator=(Conversion&&) noexcept;
+  ~Conversion();
+
+  /// The bytes are the same on both sides: nothing need move.
+  bool is_alias() const noexcept;
+
+  /// Bytes read plus bytes written, for the planner and for reports.
+  std::size_t bytes_moved() const noexcept;
+
+  /// The inner kernel that does most of the bytes: "copy", "transpose 4", "interleave 3", ...
+  std::string kernel() const;
+
+  /// `src` and `dst` point at cell 0 and do not overlap. `pool` may be null.
+  void run(const void* src, void* dst, ThreadPool* pool = nullptr) const noexcept;
+
+ private:
+  struct Program;
+  std::unique_ptr<Program> program_;
+};
+
+/// Converts the whole tensor; a convenience for tools and tests.
+Tensor convert(const Tensor& src, const Layout& layout);
+Tensor convert(const Tensor& src, DType dtype, const Layout& layout);
+
+}  // namespace stowage

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's life: import_model, simplify, make_plan, Session::run.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stowage/tensor.h"
+
+namespace stowage {
+
+class Graph;  ///< the logical computation: no layout exists yet
+class Plan;   ///< layouts, kernels, conversions, memory: immutable
+
+/// Bounds on what a model file may ask for; exceeding one is Error(limit).
+struct Limits {
+  std::int64_t file_bytes = std::int64_t{2} << 30;
+  std::int64_t tensor_bytes = std::int64_t{4} << 30;  ///< one value
+  std::int64_t total_bytes = std::int64_t{16} << 30;  ///< all values of a model
+  int nodes = 100'000;
+  int name_bytes = 4096;
+};
+
+struct ImportOptions {
+  /// Extents by input name; they bind symbolic dims and replace static ones.
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  Limits limits;
+};
+
+/// Reads an ONNX file. Untrusted until it returns. A leading (batch) dim that is symbolic and
+/// not bound by `shapes` becomes 1. Throws Error(bad_input, unsupported, limit, usage).
+/// In the library stowage::import.
+std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options = {});
+
+/// Labelled patches: folds constants and BatchNorm, fuses activations and residuals.
+void simplify(Graph& graph);
+
+struct PlanOptions {
+  int threads = 1;
+  enum class Planner { optimal, source } planner = Planner::optimal;
+  Limits limits;
+};
+
+/// Chooses layouts and kernels, inserts conversions, converts the weights, lays out the arena.
+/// The graph's constants are released as they are converted: pass a graph you no longer need.
+std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOptions& options = {});
+
+/// The plan as a person wants it.
+std::string explain(const Plan& plan);
+
+/// An input or output of a session.
+struct Port {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;  ///< source order
+};
+
+/// A plan with its memory. `run` allocates nothing but what it returns. Not thread-safe;
+/// sessions of one plan are independent of each other.
+class Session {
+ public:
+  /// `threads`: workers, the caller included. Throws Error(limit) when memory is short.
+  explicit Session(std::shared_ptr<const Plan> plan, int threads = 1);
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  std::span<const Port> inputs() const noexcept;
+  std::span<const Port> outputs() const noexcept;
+
+  /// Gives input `i` for the next runs. The view may have any layout; a view of another dtype
+  /// is converted when the input is f32. `scale` is applied on the way: (x - mean) * norm.
+  /// The bytes are read here, in one conversion into the layout of the plan.
+  /// Throws Error(bad_input) when shape or dtype do not fit.
+  void set_input(int i, const TensorView& view, std::span<const float> mean = {},
+                 std::span<const float> norm = {});
+
+  /// Computes. Throws Error(bad_input) only for what the data shows (an index out of range).
+  void run();
+
+  /// Output `i` of the last run, row-major in source order.
+  Tensor output(int i) const;
+  /// Likewise, into a view of any layout and the same shape.
+  void read_output(int i, const TensorView& into) const;
+
+  /// Index of the input or output of that name. Throws Error(usage) that lists the names.
+  int input_index(std::string_view name) const;
+  int output_index(std::string_view name) const;
+
+  /// Called after every step with its index, when set; for tools.
+  void on_step(std::function<void(int step)> observer);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stowage

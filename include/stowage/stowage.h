@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything public.
+#pragma once
+
+#include "stowage/convert.h"
+#include "stowage/error.h"
+#include "stowage/layout.h"
+#include "stowage/model.h"
+#include "stowage/tensor.h"

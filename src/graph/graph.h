@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The logical computation: values have shapes and dtypes, no layouts. Changed by Patch only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/attributes.h"
+#include "stowage/tensor.h"
+
+namespace stowage {
+
+struct OpDef;
+
+using ValueId = int;
+using NodeId = int;
+inline constexpr ValueId kNoValue = -1;
+inline constexpr NodeId kNoNode = -1;
+
+/// A tensor of the computation. Its shape is in source order; the axis names are what
+/// `name_axes` found out (graph/axes.h), or a, b, c, ...
+struct Value {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::shared_ptr<const Tensor> constant;  ///< row-major; null unless known before run
+  NodeId producer = kNoNode;               ///< none for graph inputs and constants
+};
+
+/// An elementwise function that a kernel can apply to its result before storing it.
+struct Activation {
+  enum class Kind {
+    none,
+    clip,        ///< min(max(x, a), b): Relu is (0, inf), Relu6 (0, 6)
+    leaky,       ///< x < 0 ? a * x : x
+    prelu,       ///< x < 0 ? slope[channel] * x : x; slope is the node input `slope_input`
+    sigmoid,     ///< 1 / (1 + exp(-x))
+    tanh,        ///
+    hard_sigmoid,  ///< min(max(a * x + b, 0), 1)
+    hard_swish,  ///< x * min(max(x / 6 + 0.5, 0), 1)
+    silu,        ///< x * sigmoid(x)
+  } kind = Kind::none;
+  float a = 0, b = 0;
+};
+
+/// What a node does after its own mathematics, in f32:  y = activation(y + residual).
+struct Epilogue {
+  int residual_input = -1;  ///< index into Node::inputs of a tensor of the output's shape, or -1
+  Activation activation;
+  int slope_input = -1;  ///< prelu: index into Node::inputs of one slope a channel
+
+  bool empty() const { return residual_input < 0 && activation.kind == Activation::Kind::none; }
+};
+
+struct Node {
+  const OpDef* op = nullptr;
+  std::string name;
+  Attributes attrs;
+  std::vector<ValueId> inputs;   ///< kNoValue where an optional input is absent
+  std::vector<ValueId> outputs;  ///< kNoValue where nobody wants the output
+  Epilogue epilogue;             ///< applies to output 0
+  bool removed = false;
+};
+
+/// MACE's notion: the order in which the model file stores 4-D tensors.
+enum class DataFormat { none, nchw, nhwc };
+
+class Graph {
+ public:
+  std::string name;                       ///< of the model
+  DataFormat source_format = DataFormat::nchw;
+  std::vector<ValueId> inputs, outputs;   ///< in the order of the file
+
+  ValueId add_value(Value value);
+  ValueId add_constant(std::string name, Tensor tensor);
+  /// Appends a node; its outputs' producer is set. Nodes need not be added in order.
+  NodeId add_node(Node node);
+
+  const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+  Value& value(ValueId id) { return values_[static_cast<std::size_t>(id)]; }
+  const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  Node& node(NodeId id) { return nodes_[static_cast<std::size_t>(id)]; }
+  int value_count() const { return static_cast<int>(values_.size()); }
+  int node_count() const { return static_cast<int>(nodes_.size()); }
+
+  /// Live nodes, producers before consumers, ties in file order.
+  /// Throws Error(bad_input) that names a node on a cycle.
+  std::vector<NodeId> topological_order() const;
+
+  /// Live nodes that read each value; a node that reads it twice is listed twice.
+  std::vector<std::vector<NodeId>> consumers() const;
+
+  bool is_output(ValueId id) const;
+
+  /// What was done to the graph, one line a patch.
+  std::vector<std::string> history;
+
+ private:
+  std::vector<Value> values_;
+  std::vector<Node> nodes_;
+};
+
+/// Throws Error(internal) unless every input of every live node has a producer, is a graph input
+/// or a constant, and no value has two producers. Run after every pass.
+void verify(const Graph& graph);
+
+/// Infers the shape of everything from the shapes of the graph inputs and constants, and
+/// evaluates nodes whose inputs are all constant. After it every value has a shape.
+/// Throws Error(bad_input) with the node in the trail.
+void infer_shapes(Graph& graph);
+
+/// Names the axes of every value: operators name some (n c h w of a convolution), elementwise
+/// operators pass names on, a reshape ends them; the rest are a, b, c, ...
+void name_axes(Graph& graph);
+
+/// infer_shapes, then passes until none changes anything, then name_axes.
+void simplify(Graph& graph);
+
+}  // namespace stowage

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract of an operator: one record says everything Stowage knows about it.
+//
+//   infer      shapes and dtypes of the outputs; every check of attributes and inputs
+//   reference  the obviously correct twin: scalar loops over row-major tensors
+//   offers     layouts in which a fast kernel exists; none makes a slower plan, never an error
+//   axes       which axes are n, c, h, w, and which correspond (default: elementwise)
+//
+// A file src/ops/<stem>.cc defines `const std::span<const OpDef> ops_<stem>`; the table of all
+// operators is generated from the file names.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace stowage {
+
+class ThreadPool;
+
+/// A node inside its graph, as the functions of an OpDef see it.
+class NodeRef {
+ public:
+  NodeRef(Graph& graph, NodeId id) : graph_(&graph), id_(id) {}
+
+  Graph& graph() const { return *graph_; }
+  Node& node() const { return graph_->node(id_); }
+  NodeId id() const { return id_; }
+  Attributes& attrs() const { return node().attrs; }
+
+  int input_count() const { return static_cast<int>(node().inputs.size()); }
+  int output_count() const { return static_cast<int>(node().outputs.size()); }
+  /// The input is there.
+  bool has(int i) const;
+  /// Throws Error(bad_input) "input i is missing" when it is not.
+  const Value& input(int i) const;
+  const Shape& shape(int i) const { return input(i).shape; }
+  int rank(int i) const { return shape(i).rank(); }
+  DType dtype(int i) const { return input(i).dtype; }
+  const Value& output(int i = 0) const;
+  bool has_output(int i) const;
+
+  /// The constant tensor of an input, or null when it is absent or computed at run time.
+  const Tensor* constant(int i) const;
+  /// The elements of a constant input of i64 or i32. Throws Error(unsupported) when it is not
+  /// constant, Error(bad_input) for another dtype.
+  Ints constant_ints(int i) const;
+  /// `name` as an attribute, else input `i` as a constant, else nothing.
+  std::optional<Ints> ints_of(std::string_view name, int i) const;
+  /// Likewise, a scalar f32.
+  std::optional<float> float_of(std::string_view name, int i) const;
+
+  /// infer: sets dtype and extents of an output; does nothing if nobody wants the output.
+  void set_output(int i, DType dtype, std::span<const std::int64_t> extents) const;
+  void set_output(int i, DType dtype, std::initializer_list<std::int64_t> extents) const;
+
+  /// Throws Error(bad_input) unless lo <= number of inputs <= hi and the first `lo` are there.
+  void expect_inputs(int lo, int hi) const;
+  /// Throws Error(unsupported) unless the dtype of input i is one of these.
+  void expect_dtype(int i, std::initializer_list<DType> allowed) const;
+
+ private:
+  Graph* graph_;
+  NodeId id_;
+};
+
+/// Maps a possibly negative axis into [0, rank). Throws Error(bad_input):
+/// "axis 7 is out of range for rank 4".
+int normal_axis(std::int64_t axis, int rank);
+
+/// What a kernel is called with. Inputs that are absent are null.
+struct KernelArgs {
+  std::span<const std::byte* const> in;
+  std::span<std::byte* const> out;
+  std::byte* scratch = nullptr;
+  ThreadPool* pool = nullptr;  ///< may be null
+
+  template <class T>
+  const T* input(std::size_t i) const {
+    return reinterpret_cast<const T*>(in[i]);
+  }
+  template <class T>
+  T* output(std::size_t i) const {
+    return reinterpret_cast<T*>(out[i]);
+  }
+};
+
+/// A kernel bound to shapes, layouts and attributes: it only computes. Never throws.
+/// Contract: tails of inputs hold zero; the kernel leaves zero in the tails of its outputs
+/// and does not touch gaps. Buffers are 64-byte aligned and may be read up to 64 bytes behind
+/// their last cell.
+using Kernel = std::function<void(const KernelArgs&)>;
+
+/// A way to run a node: layouts in, layouts out, a kernel, and the work that it does.
+struct Offer {
+  std::string kernel;               ///< name shown in plans: "conv_blocked"
+  std::vector<Layout> in, out;      ///< one an input and output, over the axes of the value;
+                                    ///< ignored for absent ones
+  double flops = 0;                 ///< multiply and add count as two
+  double efficiency = 1;            ///< fraction of peak that the kernel reaches on large shapes
+  std::size_t scratch_bytes = 0;    ///< KernelArgs::scratch, 64-byte aligned
+  int in_place = -1;                ///< output 0 may be written over this input, same layout
+  bool relabel = false;             ///< output 0 is input 0 under another name: moves no byte
+  std::function<Kernel()> bind;     ///< called once, when the plan is made; not for a relabel
+};
+
+/// What a plan is made for.
+struct Target {
+  int lanes = 4;    ///< f32 lanes of the widest instruction set in use: the channel block
+  int threads = 1;
+};
+
+/// The best target of this machine.
+Target host_target(int threads);
+
+struct OfferRequest {
+  NodeRef node;
+  const Target& target;
+  /// Layouts that a value may have so far, over its own axes; row-major is always among them.
+  std::function<std::span<const Layout>(ValueId)> candidates;
+};
+
+/// Where an operator stands on data formats (DESIGN section 4, MACE's three categories).
+enum class Category {
+  fixed,         ///< runs in the layouts that its kernels offer
+  transposable,  ///< runs in any layout; axis arguments are renamed
+  source,        ///< needs the source order unless it only relabels the same bytes
+};
+
+std::string_view category_name(Category category);
+
+/// Unions of axes and names for them; see name_axes.
+class AxisLinks {
+ public:
+  virtual ~AxisLinks() = default;
+  /// Axis `i` of the value is called `name`.
+  virtual void name(ValueId value, int i, std::string_view name) = 0;
+  /// Axis `i` of `a` is axis `j` of `b`.
+  virtual void link(ValueId a, int i, ValueId b, int j) = 0;
+};
+
+/// Every input that has an axis on an output axis (aligned on the right, as broadcasting does,
+/// extents equal) is linked to it.
+void link_elementwise(const NodeRef& node, AxisLinks& links);
+
+/// An operator as a model file spells it.
+struct ForeignNode {
+  std::string_view format;  ///< "onnx", "tflite", "ncnn"
+  std::string domain, type, name;
+  std::int64_t version = 0;  ///< opset
+  Attributes attrs;
+};
+
+struct ForeignName {
+  std::string_view format, type;
+  /// Rewrites attributes into those of the OpDef; null: they are the same.
+  void (*import)(ForeignNode&) = nullptr;
+};
+
+/// Row-major tensors for the reference. It may throw Error(bad_input) for what only the data
+/// can show (an index out of range).
+struct ReferenceArgs {
+  const NodeRef& node;
+  std::span<const TensorView> in;  ///< data is null where an input is absent
+  std::span<const TensorView> out;  ///< data is null where nobody wants the output
+
+  template <class T>
+  const T* input(std::size_t i) const {
+    return i < in.size() ? reinterpret_cast<const T*>(in[i].data) : nullptr;
+  }
+  template <class T>
+  T* output(std::size_t i) const {
+    return reinterpret_cast<T*>(out[i].data);
+  }
+};
+
+struct OpDef {
+  std::string_view name;
+  std::span<const ForeignName> aliases;
+  Category category = Category::source;
+  void (*infer)(const NodeRef&) = nullptr;
+  void (*reference)(const ReferenceArgs&) = nullptr;
+  void (*offers)(const OfferRequest&, std::vector<Offer>&) = nullptr;
+  void (*axes)(const NodeRef&, AxisLinks&) = link_elementwise;
+  /// The node as an activation of its input 0, if that is all it is; `slope_input` of the node
+  /// is 1 for prelu. Fused into producers whose `epilogue` is true.
+  std::optional<Activation> (*activation)(const NodeRef&) = nullptr;
+  /// Every offer of the operator applies Node::epilogue.
+  bool epilogue = false;
+};
+
+/// Generated: the tables of every file of src/ops.
+std::span<const std::span<const OpDef>* const> op_families();
+
+/// The operator by its own name ("conv"), or null.
+const OpDef* find_op(std::string_view name);
+
+struct ForeignMatch {
+  const OpDef* op = nullptr;
+  const ForeignName* name = nullptr;
+};
+
+/// The operator that imports `type` of `format`; op is null when there is none.
+ForeignMatch find_foreign_op(std::string_view format, std::string_view type);
+
+/// Runs the reference and then the epilogue.
+void run_reference(const NodeRef& node, std::span<const TensorView> in,
+                   std::span<const TensorView> out);
+
+}  // namespace stowage

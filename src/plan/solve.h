@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing layouts: a pure optimisation problem, free of graphs and kernels.
+#pragma once
+
+#include <vector>
+
+namespace stowage::plan {
+
+/// Nodes choose how to run; values are produced in one layout and converted into others.
+/// Layouts are small numbers local to a value.
+struct Problem {
+  struct Choice {
+    double cost = 0;            ///< microseconds
+    std::vector<int> in, out;   ///< layout of each input and output value; -1: any
+  };
+
+  struct Node {
+    std::vector<int> inputs, outputs;  ///< values; a value may occur twice among the inputs
+    std::vector<Choice> choices;       ///< at least one
+  };
+
+  struct Value {
+    int layouts = 1;
+    /// convert[from * layouts + to] in microseconds; 0 on the diagonal. A constant, whose
+    /// conversion happens before run, has zeros.
+    std::vector<double> convert;
+    int given = -1;            ///< the layout of a graph input or constant; -1: a node produces it
+    std::vector<int> wanted;   ///< layouts in which the outside world wants it (graph outputs)
+  };
+
+  std::vector<Node> nodes;
+  std::vector<Value> values;
+};
+
+/// A conversion of a value; `from` is produced or made by an earlier conversion of the list.
+struct Move {
+  int value = 0, from = 0, to = 0;
+  double cost = 0;
+};
+
+struct Solution {
+  std::vector<int> choice;    ///< one a node
+  std::vector<int> produced;  ///< one a value
+  std::vector<Move> moves;    ///< each conversion once, shared by every reader
+  double cost = 0;
+  double lower_bound = 0;     ///< equals cost when the solution is proved optimal
+  bool optimal = false;
+};
+
+/// The cheapest solution: exact by bucket elimination over (layout produced, set of layouts
+/// materialised) while the tables stay small, else a bounded search with a lower bound.
+/// Deterministic; ties go to fewer moves, then to the earlier choice.
+Solution solve(const Problem& problem);
+
+/// Cost and moves of given choices: for each value the cheapest tree of conversions.
+Solution evaluate(const Problem& problem, const std::vector<int>& choice);
+
+}  // namespace stowage::plan
