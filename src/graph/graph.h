@@ -74,7 +74,7 @@ class Graph {
   std::vector<ValueId> inputs, outputs;   ///< in the order of the file
 
   ValueId add_value(Value value);
-  ValueId add_constant(std::string name, Tensor tensor);
+  ValueId add_constant(std::string value_name, Tensor tensor);
   /// Appends a node; its outputs' producer is set. Nodes need not be added in order.
   NodeId add_node(Node node);
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes of everything, and the values of everything that is already known.
+#include "base/text.h"
+#include "base/trail.h"
+#include "graph/op_def.h"
+
+namespace stowage {
+
+namespace {
+
+/// Folding may not turn a small file into a large process.
+constexpr std::int64_t kLargestFoldedElements = std::int64_t{1} << 26;
+
+bool foldable(const NodeRef& node) {
+  for (ValueId v : node.node().inputs) {
+    if (v != kNoValue && node.graph().value(v).constant == nullptr) return false;
+  }
+  std::int64_t elements = 0;
+  for (ValueId v : node.node().outputs) {
+    if (v != kNoValue) elements += node.graph().value(v).shape.elements();
+  }
+  return elements <= kLargestFoldedElements;
+}
+
+void fold(const NodeRef& node) {
+  Graph& graph = node.graph();
+  std::vector<TensorView> in, out;
+  std::vector<Tensor> results;
+  results.reserve(node.node().outputs.size());
+  for (ValueId v : node.node().inputs) {
+    const Tensor* t = v == kNoValue ? nullptr : graph.value(v).constant.get();
+    in.push_back(t == nullptr ? TensorView{DType::f32, Mapping(Layout(), Shape(), 4), nullptr}
+                              : t->view());
+  }
+  for (ValueId v : node.node().outputs) {
+    if (v == kNoValue) {
+      results.emplace_back();
+      out.push_back({DType::f32, Mapping(Layout(), Shape(), 4), nullptr});
+    } else {
+      results.emplace_back(graph.value(v).dtype, graph.value(v).shape);
+      out.push_back(results.back().view());
+    }
+  }
+  run_reference(node, in, out);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const ValueId v = node.node().outputs[i];
+    if (v == kNoValue) continue;
+    graph.value(v).constant = std::make_shared<const Tensor>(std::move(results[i]));
+    graph.value(v).producer = kNoNode;
+  }
+  node.node().removed = true;
+}
+
+}  // namespace
+
+void infer_shapes(Graph& graph) {
+  for (NodeId id : graph.topological_order()) {
+    const NodeRef node(graph, id);
+    const Node& n = graph.node(id);
+    const Trail trail("node", n.name, n.op->name);
+    for (ValueId v : n.inputs) {
+      if (v == kNoValue) continue;
+      const Value& value = graph.value(v);
+      if (value.constant == nullptr && value.producer == kNoNode) {
+        bool is_input = false;
+        for (ValueId g : graph.inputs) is_input |= g == v;
+        if (!is_input) fail(ErrorCode::bad_input, "nothing produces its input '", value.name, "'");
+      }
+    }
+    n.op->infer(node);
+    if (foldable(node)) fold(node);
+  }
+}
+
+}  // namespace stowage

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/op_def.h"
+
+#include <cstring>
+
+#include "base/text.h"
+
+namespace stowage {
+
+bool NodeRef::has(int i) const {
+  const auto& in = node().inputs;
+  return i >= 0 && i < static_cast<int>(in.size()) && in[static_cast<std::size_t>(i)] != kNoValue;
+}
+
+const Value& NodeRef::input(int i) const {
+  if (!has(i)) fail(ErrorCode::bad_input, "input ", i, " is missing");
+  return graph_->value(node().inputs[static_cast<std::size_t>(i)]);
+}
+
+bool NodeRef::has_output(int i) const {
+  const auto& out = node().outputs;
+  return i >= 0 && i < static_cast<int>(out.size()) && out[static_cast<std::size_t>(i)] != kNoValue;
+}
+
+const Value& NodeRef::output(int i) const {
+  if (!has_output(i)) fail(ErrorCode::bad_input, "output ", i, " is missing");
+  return graph_->value(node().outputs[static_cast<std::size_t>(i)]);
+}
+
+const Tensor* NodeRef::constant(int i) const { return has(i) ? input(i).constant.get() : nullptr; }
+
+Ints NodeRef::constant_ints(int i) const {
+  const Value& v = input(i);
+  if (v.constant == nullptr) {
+    fail(ErrorCode::unsupported, "input ", i, " ('", v.name,
+         "') must be known before the model runs");
+  }
+  const auto count = static_cast<std::size_t>(v.constant->shape().elements());
+  Ints out(count);
+  if (v.dtype == DType::i64) {
+    std::memcpy(out.data(), v.constant->data(), count * sizeof(std::int64_t));
+  } else if (v.dtype == DType::i32) {
+    const auto in = v.constant->as<std::int32_t>();
+    for (std::size_t k = 0; k < count; ++k) out[k] = in[k];
+  } else {
+    fail(ErrorCode::bad_input, "input ", i, " ('", v.name, "') must hold i64 or i32, not ",
+         dtype_name(v.dtype));
+  }
+  return out;
+}
+
+std::optional<Ints> NodeRef::ints_of(std::string_view name, int i) const {
+  if (attrs().has(name)) return attrs().integers(name);
+  if (has(i)) return constant_ints(i);
+  return std::nullopt;
+}
+
+std::optional<float> NodeRef::float_of(std::string_view name, int i) const {
+  if (attrs().has(name)) return attrs().real(name, 0);
+  if (!has(i)) return std::nullopt;
+  const Value& v = input(i);
+  if (v.constant == nullptr) {
+    fail(ErrorCode::unsupported, "input ", i, " ('", v.name,
+         "') must be known before the model runs");
+  }
+  if (v.dtype != DType::f32 || v.shape.elements() != 1) {
+    fail(ErrorCode::bad_input, "input ", i, " ('", v.name, "') must be one f32");
+  }
+  return v.constant->as<float>()[0];
+}
+
+void NodeRef::set_output(int i, DType dtype, std::span<const std::int64_t> extents) const {
+  if (!has_output(i)) return;
+  constexpr std::string_view letters = "abcdefgh";
+  if (extents.size() > letters.size()) {
+    fail(ErrorCode::limit, "rank ", extents.size(), " is over the limit of ", kMaxRank);
+  }
+  Value& v = graph_->value(node().outputs[static_cast<std::size_t>(i)]);
+  v.dtype = dtype;
+  v.shape = Shape(letters.substr(0, extents.size()), extents);
+}
+
+void NodeRef::set_output(int i, DType dtype, std::initializer_list<std::int64_t> extents) const {
+  set_output(i, dtype, std::span<const std::int64_t>(extents.begin(), extents.size()));
+}
+
+void NodeRef::expect_inputs(int lo, int hi) const {
+  if (input_count() > hi) {
+    fail(ErrorCode::bad_input, "it has ", input_count(), " inputs, at most ", hi, " make sense");
+  }
+  for (int i = 0; i < lo; ++i) {
+    if (!has(i)) fail(ErrorCode::bad_input, "input ", i, " is missing");
+  }
+}
+
+void NodeRef::expect_dtype(int i, std::initializer_list<DType> allowed) const {
+  const DType actual = dtype(i);
+  for (DType d : allowed) {
+    if (d == actual) return;
+  }
+  std::string names;
+  for (DType d : allowed) names.append(names.empty() ? "" : ", ").append(dtype_name(d));
+  fail(ErrorCode::unsupported, "input ", i, " is ", dtype_name(actual), "; supported: ", names);
+}
+
+int normal_axis(std::int64_t axis, int rank) {
+  if (axis < -rank || axis >= rank) {
+    fail(ErrorCode::bad_input, "axis ", axis, " is out of range for rank ", rank);
+  }
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+std::string_view category_name(Category category) {
+  switch (category) {
+    case Category::fixed: return "fixed";
+    case Category::transposable: return "transposable";
+    case Category::source: break;
+  }
+  return "source";
+}
+
+void link_elementwise(const NodeRef& node, AxisLinks& links) {
+  for (int o = 0; o < node.output_count(); ++o) {
+    if (!node.has_output(o)) continue;
+    const Shape& out = node.output(o).shape;
+    for (int i = 0; i < node.input_count(); ++i) {
+      if (!node.has(i)) continue;
+      const Shape& in = node.shape(i);
+      const int shift = out.rank() - in.rank();
+      for (int k = 0; k < in.rank(); ++k) {
+        if (k + shift < 0 || in[k] != out[k + shift]) continue;
+        links.link(node.node().inputs[static_cast<std::size_t>(i)], k,
+                   node.node().outputs[static_cast<std::size_t>(o)], k + shift);
+      }
+    }
+  }
+}
+
+const OpDef* find_op(std::string_view name) {
+  for (const auto* family : op_families()) {
+    for (const OpDef& op : *family) {
+      if (op.name == name) return &op;
+    }
+  }
+  return nullptr;
+}
+
+ForeignMatch find_foreign_op(std::string_view format, std::string_view type) {
+  for (const auto* family : op_families()) {
+    for (const OpDef& op : *family) {
+      for (const ForeignName& alias : op.aliases) {
+        if (alias.format == format && alias.type == type) return {&op, &alias};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace stowage

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The obviously correct twin of every kernel: the operator's reference, then the epilogue.
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "graph/op_def.h"
+
+namespace stowage {
+
+namespace {
+
+float activate(const Activation& act, float x, float slope) {
+  switch (act.kind) {
+    case Activation::Kind::none: break;
+    case Activation::Kind::clip: return std::min(std::max(x, act.a), act.b);
+    case Activation::Kind::leaky: return x < 0 ? act.a * x : x;
+    case Activation::Kind::prelu: return x < 0 ? slope * x : x;
+    case Activation::Kind::sigmoid: return 1.0f / (1.0f + std::exp(-x));
+    case Activation::Kind::tanh: return std::tanh(x);
+    case Activation::Kind::hard_sigmoid:
+      return std::min(std::max(act.a * x + act.b, 0.0f), 1.0f);
+    case Activation::Kind::hard_swish:
+      return x * std::min(std::max(x / 6 + 0.5f, 0.0f), 1.0f);
+    case Activation::Kind::silu: return x / (1.0f + std::exp(-x));
+  }
+  return x;
+}
+
+/// Elements that share one index of axis 1 lie in runs of this length.
+std::int64_t channel_run(const Shape& shape) {
+  std::int64_t run = 1;
+  for (int i = 2; i < shape.rank(); ++i) run *= shape[i];
+  return run;
+}
+
+}  // namespace
+
+void run_reference(const NodeRef& node, std::span<const TensorView> in,
+                   std::span<const TensorView> out) {
+  node.node().op->reference({node, in, out});
+  const Epilogue& e = node.node().epilogue;
+  if (e.empty()) return;
+  const TensorView& y = out[0];
+  if (y.dtype != DType::f32) {
+    fail(ErrorCode::internal, "an epilogue on ", dtype_name(y.dtype), "; this is a bug in Stowage");
+  }
+  const auto view = [&](int i) -> const TensorView* {
+    return i < 0 ? nullptr : &in[static_cast<std::size_t>(i)];
+  };
+  const TensorView* residual = view(e.residual_input);
+  const TensorView* slope = view(e.slope_input);
+  const Shape& shape = y.mapping.shape();
+  const std::int64_t channels = shape.rank() > 1 ? shape[1] : 1;
+  const std::int64_t run = channel_run(shape);
+  const std::int64_t slopes = slope == nullptr ? 0 : slope->mapping.shape().elements();
+  auto* data = reinterpret_cast<float*>(y.data);
+  for (std::int64_t i = 0; i < shape.elements(); ++i) {
+    float x = data[i];
+    if (residual != nullptr) x += reinterpret_cast<const float*>(residual->data)[i];
+    float s = 0;
+    if (slope != nullptr) {
+      s = reinterpret_cast<const float*>(slope->data)[slopes == 1 ? 0 : i / run % channels];
+    }
+    data[i] = activate(e.activation, x, s);
+  }
+}
+
+}  // namespace stowage
