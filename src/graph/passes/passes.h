@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes of simplify. Each looks at the whole graph once, edits it through patches, and
+// returns whether it changed anything.
+#pragma once
+
+#include "graph/op_def.h"
+#include "graph/patch.h"
+
+namespace stowage {
+
+bool remove_dead_nodes(Graph& graph);
+bool remove_identity(Graph& graph);
+bool fold_affine(Graph& graph);
+bool fuse_residual(Graph& graph);
+bool fuse_activation(Graph& graph);
+
+/// The only node that reads the value, or kNoNode when there are more or it is a graph output.
+NodeId sole_reader(const Graph& graph, const std::vector<std::vector<NodeId>>& readers, ValueId value);
+
+}  // namespace stowage

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/trail.h"
+#include "graph/passes/passes.h"
+#include "stowage/model.h"
+
+namespace stowage {
+
+namespace {
+
+struct Pass {
+  std::string_view name;
+  bool (*run)(Graph&);
+};
+
+constexpr Pass kPasses[] = {
+    {"remove_dead_nodes", remove_dead_nodes}, {"remove_identity", remove_identity},
+    {"fold_affine", fold_affine},             {"fuse_residual", fuse_residual},
+    {"fuse_activation", fuse_activation},
+};
+
+/// Every productive pass shortens the graph, so this bound is never reached by an honest one.
+constexpr int kMostRounds = 1000;
+
+/// Constants that nobody reads any more are the larger part of a model's memory.
+void release_unread_constants(Graph& graph) {
+  const auto readers = graph.consumers();
+  for (ValueId v = 0; v < graph.value_count(); ++v) {
+    if (readers[static_cast<std::size_t>(v)].empty() && !graph.is_output(v)) {
+      graph.value(v).constant = nullptr;
+    }
+  }
+}
+
+}  // namespace
+
+NodeId sole_reader(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
+                   ValueId value) {
+  const auto& list = readers[static_cast<std::size_t>(value)];
+  return list.size() == 1 && !graph.is_output(value) ? list[0] : kNoNode;
+}
+
+void simplify(Graph& graph) {
+  const Trail trail("simplifying", graph.name);
+  infer_shapes(graph);
+  bool changed = true;
+  for (int round = 0; changed && round < kMostRounds; ++round) {
+    changed = false;
+    for (const Pass& pass : kPasses) {
+      const Trail in_pass("pass", pass.name);
+      if (!pass.run(graph)) continue;
+      changed = true;
+      verify(graph);
+    }
+  }
+  release_unread_constants(graph);
+  name_axes(graph);
+}
+
+}  // namespace stowage
