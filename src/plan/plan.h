@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Plan: where every value lies, what is called in which order, and why. Immutable.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/op_def.h"
+#include "stowage/convert.h"
+#include "stowage/model.h"
+
+namespace stowage {
+
+/// A value in one layout, at one place. Several slots may hold the same value.
+struct Slot {
+  ValueId value = kNoValue;
+  DType dtype = DType::f32;
+  Mapping mapping;
+  std::shared_ptr<const Tensor> constant;  ///< weights, already in this layout; null: in the arena
+  int alias_of = -1;        ///< the slot whose bytes these are, or -1
+  std::size_t offset = 0;   ///< into the arena; of the aliased slot's memory for an alias
+};
+
+struct Step {
+  enum class Kind { convert, call } kind = Kind::call;
+  // convert
+  int src = -1, dst = -1;  ///< slots
+  std::unique_ptr<Conversion> conversion;
+  // call
+  NodeId node = kNoNode;
+  std::vector<int> in, out;  ///< slots; -1 where absent
+  Kernel kernel;
+  std::size_t scratch_bytes = 0, scratch_offset = 0;  ///< in the arena
+};
+
+/// What became of a node, for explain and --json.
+struct NodeReport {
+  NodeId node = kNoNode;
+  std::string name, op;
+  Category category = Category::source;
+  struct Operand {
+    std::string name, shape, layout;
+  };
+  std::vector<Operand> inputs, outputs;  ///< absent ones left out
+  std::string kernel;                    ///< "relabel" when it moves no byte
+  double cost_us = 0;
+  struct Lost {
+    std::string kernel, layouts;  ///< "nchw -> nchw"
+    double cost_us = 0;           ///< of the node alone
+  };
+  std::vector<Lost> lost;
+};
+
+struct ConversionReport {
+  std::string value, from, to;
+  std::size_t bytes = 0;  ///< read and written
+  double cost_us = 0;
+  std::string reason;     ///< "model input", "model output", "'conv1' reads it as ..."
+};
+
+/// A model input or output: its port, and the slots that set_input fills or read_output reads.
+struct Door {
+  Port port;
+  std::vector<int> slots;  ///< output: exactly one
+};
+
+class Plan {
+ public:
+  std::shared_ptr<Graph> graph;
+  int threads = 1;
+  std::string planner;  ///< "optimal", "source", ...
+
+  std::vector<Slot> slots;
+  std::vector<Step> steps;
+  std::vector<Door> inputs, outputs;
+
+  std::size_t arena_bytes = 0;   ///< one allocation for everything that is not constant
+  std::size_t weight_bytes = 0;  ///< constants in the layouts of their kernels
+
+  std::vector<NodeReport> nodes;
+  std::vector<ConversionReport> conversions;  ///< doors included
+  std::vector<std::string> history;           ///< what simplify did
+  double cost_us = 0, source_cost_us = 0;     ///< predicted: of this plan, of source order everywhere
+  double lower_bound_us = 0;                  ///< equals cost_us when proved optimal
+  std::size_t touched_bytes = 0;              ///< read and written by all kernels
+};
+
+/// Throws Error(internal) unless every step's inputs exist in the layout it wants, no two live
+/// slots overlap, and everything lies inside the arena.
+void verify(const Plan& plan);
+
+}  // namespace stowage
