@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// make_plan: offers, solve, insert conversions, convert the weights, lay out the arena, verify.
+#include <algorithm>
+#include <map>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/trail.h"
+#include "plan/arena.h"
+#include "plan/build.h"
+#include "plan/offers.h"
+#include "plan/plan.h"
+#include "plan/report.h"
+#include "plan/solve.h"
+
+namespace stowage {
+
+namespace plan {
+
+namespace {
+
+std::size_t idx(int i) { return static_cast<std::size_t>(i); }
+
+/// Row-major over the axes that the value has now; its constant may have been made before they
+/// were named.
+Mapping source_mapping(const Value& value) {
+  return Mapping(Layout::row_major(value.shape), value.shape, dtype_bytes(value.dtype));
+}
+
+Mapping mapping_of(const Value& value, const Layout& layout) {
+  return Mapping(layout, value.shape, dtype_bytes(value.dtype));
+}
+
+}  // namespace
+
+Problem make_problem(const Graph& graph, const OfferTable& table, const Target& target,
+                     const Rates& rates) {
+  Problem problem;
+  for (const auto& options : table.options) {
+    Problem::Node node;
+    for (const Option& option : options) {
+      node.choices.push_back({option.cost_us, option.in, option.out});
+    }
+    problem.nodes.push_back(std::move(node));
+  }
+  for (std::size_t i = 0; i < table.order.size(); ++i) {
+    const Node& n = graph.node(table.order[i]);
+    // An absent operand has layout -1 in every choice; any value id will do for it.
+    for (ValueId v : n.inputs) problem.nodes[i].inputs.push_back(std::max(v, 0));
+    for (ValueId v : n.outputs) problem.nodes[i].outputs.push_back(std::max(v, 0));
+  }
+  for (ValueId v = 0; v < graph.value_count(); ++v) {
+    const Value& value = graph.value(v);
+    const auto& layouts = table.layouts[idx(v)];
+    Problem::Value out;
+    out.layouts = static_cast<int>(layouts.size());
+    out.convert.assign(layouts.size() * layouts.size(), 0.0);
+    if (value.producer == kNoNode) out.given = 0;
+    if (graph.is_output(v)) out.wanted.push_back(0);
+    if (value.constant == nullptr) {
+      for (std::size_t a = 0; a < layouts.size(); ++a) {
+        for (std::size_t b = 0; b < layouts.size(); ++b) {
+          if (a == b) continue;
+          const Conversion c(value.dtype, mapping_of(value, layouts[a]), value.dtype,
+                             mapping_of(value, layouts[b]));
+          out.convert[a * layouts.size() + b] = conversion_us(rates, target, c);
+        }
+      }
+    }
+    problem.values.push_back(std::move(out));
+  }
+  return problem;
+}
+
+std::vector<int> source_choice(const Graph& graph, const OfferTable& table) {
+  std::vector<int> choice;
+  for (std::size_t i = 0; i < table.order.size(); ++i) {
+    const Node& n = graph.node(table.order[i]);
+    const auto row_major = [&](const std::vector<ValueId>& values, const std::vector<int>& layouts) {
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        const bool fixed = values[k] == kNoValue || graph.value(values[k]).constant != nullptr;
+        if (!fixed && layouts[k] != 0) return false;
+      }
+      return true;
+    };
+    int best = 0;
+    for (std::size_t k = 1; k < table.options[i].size(); ++k) {
+      const Option& o = table.options[i][k];
+      if (row_major(n.inputs, o.in) && row_major(n.outputs, o.out) &&
+          o.cost_us < table.options[i][idx(best)].cost_us) {
+        best = static_cast<int>(k);
+      }
+    }
+    choice.push_back(best);
+  }
+  return choice;
+}
+
+namespace {
+
+/// The reference as a kernel: views are made once, pointers come with each call.
+Kernel reference_kernel(std::shared_ptr<Graph> graph, NodeId id) {
+  std::vector<TensorView> in, out;
+  const auto views = [&](const std::vector<ValueId>& values, std::vector<TensorView>& list) {
+    for (ValueId v : values) {
+      if (v == kNoValue) {
+        list.push_back({DType::f32, Mapping(Layout(), Shape(), 4), nullptr});
+      } else {
+        list.push_back({graph->value(v).dtype, source_mapping(graph->value(v)), nullptr});
+      }
+    }
+  };
+  views(graph->node(id).inputs, in);
+  views(graph->node(id).outputs, out);
+  return [graph = graph.get(), id, in, out](const KernelArgs& args) mutable {
+    for (std::size_t i = 0; i < in.size(); ++i) in[i].data = const_cast<std::byte*>(args.in[i]);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i].data = args.out[i];
+    const NodeRef node(*graph, id);
+    const Trail trail("node", node.node().name, node.node().op->name);
+    run_reference(node, in, out);
+  };
+}
+
+/// Turns choices and moves into slots, steps, doors and memory.
+class Builder {
+ public:
+  Builder(Plan& plan, const OfferTable& table, const Solution& solution)
+      : plan_(plan), graph_(*plan.graph), table_(table), solution_(solution) {
+    const auto values = idx(graph_.value_count());
+    slot_of_.resize(values);
+    read_.resize(values);
+    for (std::size_t v = 0; v < values; ++v) {
+      slot_of_[v].assign(table.layouts[v].size(), -1);
+      read_[v].assign(table.layouts[v].size(), false);
+    }
+  }
+
+  void build(bool release_constants) {
+    mark_reads();
+    bind_doors_in();
+    for (std::size_t i = 0; i < table_.order.size(); ++i) add_node(i);
+    bind_doors_out();
+    for (std::size_t i = 0; i < calls_.size(); ++i) bind_kernel(calls_[i]);
+    convert_constants(release_constants);
+    lay_out();
+  }
+
+ private:
+  struct Call {
+    std::size_t step, node;
+  };
+
+  const Option& chosen(std::size_t i) const {
+    return table_.options[i][idx(solution_.choice[i])];
+  }
+
+  /// Which layouts of each value a kernel, or a conversion that itself is read, reads.
+  void mark_reads() {
+    for (std::size_t i = 0; i < table_.order.size(); ++i) {
+      const Node& n = graph_.node(table_.order[i]);
+      for (std::size_t k = 0; k < n.inputs.size(); ++k) {
+        if (n.inputs[k] != kNoValue) read_[idx(n.inputs[k])][idx(chosen(i).in[k])] = true;
+      }
+    }
+    for (auto m = solution_.moves.rbegin(); m != solution_.moves.rend(); ++m) {
+      const auto v = idx(m->value);
+      if (is_door(m->value) || graph_.value(m->value).constant) continue;
+      if (read_[v][idx(m->to)]) read_[v][idx(m->from)] = true;
+    }
+  }
+
+  bool is_door(ValueId v) const {
+    return std::find(graph_.inputs.begin(), graph_.inputs.end(), v) != graph_.inputs.end();
+  }
+
+  int slot(ValueId v, int layout) {
+    int& s = slot_of_[idx(v)][idx(layout)];
+    if (s >= 0) return s;
+    s = static_cast<int>(plan_.slots.size());
+    const Value& value = graph_.value(v);
+    plan_.slots.push_back({.value = v,
+                           .dtype = value.dtype,
+                           .mapping = mapping_of(value, table_.layouts[idx(v)][idx(layout)]),
+                           .constant = nullptr,
+                           .alias_of = -1,
+                           .offset = 0});
+    return s;
+  }
+
+  /// set_input converts straight into every layout that is read.
+  void bind_doors_in() {
+    for (ValueId v : graph_.inputs) {
+      Door door{{graph_.value(v).name, graph_.value(v).dtype, graph_.value(v).shape}, {}};
+      if (graph_.is_output(v)) read_[idx(v)][0] = true;
+      for (std::size_t layout = 0; layout < read_[idx(v)].size(); ++layout) {
+        if (read_[idx(v)][layout]) door.slots.push_back(slot(v, static_cast<int>(layout)));
+      }
+      plan_.inputs.push_back(std::move(door));
+    }
+  }
+
+  /// read_output converts straight from the layout that the plan has.
+  void bind_doors_out() {
+    for (ValueId v : graph_.outputs) {
+      Door door{{graph_.value(v).name, graph_.value(v).dtype, graph_.value(v).shape}, {}};
+      const auto& slots = slot_of_[idx(v)];
+      int best = slots[0];
+      if (best < 0 && graph_.value(v).constant == nullptr) {
+        best = slots[idx(solution_.produced[idx(v)])];
+      }
+      if (best < 0) best = slot(v, 0);
+      door.slots.push_back(best);
+      plan_.outputs.push_back(std::move(door));
+    }
+  }
+
+  void add_node(std::size_t i) {
+    const Node& n = graph_.node(table_.order[i]);
+    const Option& option = chosen(i);
+    Step step;
+    step.kind = Step::Kind::call;
+    step.node = table_.order[i];
+    for (std::size_t k = 0; k < n.inputs.size(); ++k) {
+      step.in.push_back(n.inputs[k] == kNoValue ? -1 : slot(n.inputs[k], option.in[k]));
+    }
+    for (std::size_t k = 0; k < n.outputs.size(); ++k) {
+      step.out.push_back(n.outputs[k] == kNoValue ? -1 : slot(n.outputs[k], option.out[k]));
+    }
+    if (option.offer.relabel) {
+      plan_.slots[idx(step.out[0])].alias_of = step.in[0];
+    } else {
+      step.scratch_bytes = option.offer.scratch_bytes;
+      calls_.push_back({plan_.steps.size(), i});
+      plan_.steps.push_back(std::move(step));
+    }
+    for (ValueId v : n.outputs) {
+      if (v != kNoValue) add_moves(v);
+    }
+  }
+
+  void add_moves(ValueId v) {
+    for (const Move& m : solution_.moves) {
+      if (m.value != v || !read_[idx(v)][idx(m.to)]) continue;
+      Step step;
+      step.kind = Step::Kind::convert;
+      step.src = slot(v, m.from);
+      step.dst = slot(v, m.to);
+      const Slot &src = plan_.slots[idx(step.src)], &dst = plan_.slots[idx(step.dst)];
+      step.conversion =
+          std::make_unique<Conversion>(src.dtype, src.mapping, dst.dtype, dst.mapping);
+      plan_.steps.push_back(std::move(step));
+    }
+  }
+
+  void bind_kernel(const Call& call) {
+    const Option& option = chosen(call.node);
+    const NodeId id = table_.order[call.node];
+    const Trail trail("node", graph_.node(id).name, graph_.node(id).op->name);
+    plan_.steps[call.step].kernel =
+        option.reference ? reference_kernel(plan_.graph, id) : option.offer.bind();
+  }
+
+  void convert_constants(bool release) {
+    // A kernel may look at small constants when it is bound or described; large ones are memory.
+    constexpr std::size_t kKeep = 4096;
+    for (ValueId v = 0; v < graph_.value_count(); ++v) {
+      Value& value = graph_.value(v);
+      if (value.constant == nullptr) continue;
+      for (int s : slot_of_[idx(v)]) {
+        if (s < 0) continue;
+        Slot& target = plan_.slots[idx(s)];
+        const Mapping source = source_mapping(value);
+        if (source.same_bytes(target.mapping)) {
+          target.constant = value.constant;
+        } else {
+          Tensor packed(value.dtype, value.shape, target.mapping.layout());
+          Conversion(value.dtype, source, value.dtype, target.mapping)
+              .run(value.constant->data(), packed.data());
+          target.constant = std::make_shared<const Tensor>(std::move(packed));
+        }
+        plan_.weight_bytes += target.mapping.bytes();
+      }
+      if (release && value.constant->bytes() > kKeep) value.constant = nullptr;
+    }
+  }
+
+  int root(int s) const {
+    while (plan_.slots[idx(s)].alias_of >= 0) s = plan_.slots[idx(s)].alias_of;
+    return s;
+  }
+
+  void lay_out() {
+    const int last = std::max<int>(static_cast<int>(plan_.steps.size()) - 1, 0);
+    std::vector<Buffer> buffers;
+    std::vector<int> buffer_of(plan_.slots.size(), -1);
+    const auto live = [&](int s, int step) {
+      s = root(s);
+      if (s < 0 || plan_.slots[idx(s)].constant != nullptr) return;
+      int& b = buffer_of[idx(s)];
+      if (b < 0) {
+        b = static_cast<int>(buffers.size());
+        buffers.push_back({plan_.slots[idx(s)].mapping.bytes(), step, step, -1});
+      }
+      buffers[idx(b)].first_step = std::min(buffers[idx(b)].first_step, step);
+      buffers[idx(b)].last_step = std::max(buffers[idx(b)].last_step, step);
+    };
+    // Inputs outlive a run, so that the next run may use them again.
+    for (const Door& door : plan_.inputs) {
+      for (int s : door.slots) live(s, 0), live(s, last);
+    }
+    for (int i = 0; i < static_cast<int>(plan_.steps.size()); ++i) {
+      const Step& step = plan_.steps[idx(i)];
+      for (int s : {step.src, step.dst}) {
+        if (s >= 0) live(s, i);
+      }
+      for (const auto* list : {&step.in, &step.out}) {
+        for (int s : *list) {
+          if (s >= 0) live(s, i);
+        }
+      }
+    }
+    for (const Door& door : plan_.outputs) live(door.slots[0], last);
+    std::vector<std::pair<std::size_t, std::size_t>> scratch;  // step, buffer
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      if (plan_.steps[i].scratch_bytes == 0) continue;
+      scratch.emplace_back(i, buffers.size());
+      buffers.push_back({plan_.steps[i].scratch_bytes, static_cast<int>(i), static_cast<int>(i), -1});
+    }
+    const Arena arena = make_arena(buffers, std::size_t{1} << 46);
+    plan::verify(buffers, arena);
+    plan_.arena_bytes = arena.bytes;
+    for (std::size_t s = 0; s < plan_.slots.size(); ++s) {
+      const int b = buffer_of[idx(root(static_cast<int>(s)))];
+      if (b >= 0) plan_.slots[s].offset = arena.offsets[idx(b)];
+    }
+    for (const auto& [step, buffer] : scratch) {
+      plan_.steps[step].scratch_offset = arena.offsets[buffer];
+    }
+  }
+
+  Plan& plan_;
+  Graph& graph_;
+  const OfferTable& table_;
+  const Solution& solution_;
+  std::vector<std::vector<int>> slot_of_;   // by value and layout
+  std::vector<std::vector<bool>> read_;     // by value and layout
+  std::vector<Call> calls_;
+};
+
+}  // namespace
+
+void build(Plan& plan, const OfferTable& table, const Solution& solution, bool release_constants) {
+  Builder(plan, table, solution).build(release_constants);
+}
+
+}  // namespace plan
+
+std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOptions& options) {
+  const Trail trail("planning", graph->name);
+  auto plan = std::make_shared<Plan>();
+  plan->graph = std::move(graph);
+  plan->threads = options.threads;
+  plan->history = plan->graph->history;
+  const Target target = host_target(options.threads);
+  const plan::Rates rates;
+  const plan::OfferTable table = plan::collect_offers(*plan->graph, target, rates);
+  const plan::Problem problem = plan::make_problem(*plan->graph, table, target, rates);
+  const auto source = plan::evaluate(problem, plan::source_choice(*plan->graph, table));
+  const bool optimal = options.planner == PlanOptions::Planner::optimal;
+  const auto solution = optimal ? plan::solve(problem) : source;
+  plan->planner = optimal ? "optimal" : "source";
+  plan->cost_us = solution.cost;
+  plan->lower_bound_us = optimal ? solution.lower_bound : solution.cost;
+  plan->source_cost_us = source.cost;
+  plan::report(*plan, table, solution, target, rates);
+  plan::build(*plan, table, solution, plan->graph.use_count() == 1);
+  verify(*plan);
+  if (plan->arena_bytes > static_cast<std::size_t>(options.limits.total_bytes)) {
+    fail(ErrorCode::limit, "the plan needs ", plan->arena_bytes, " bytes, over the limit of ",
+         options.limits.total_bytes);
+  }
+  return plan;
+}
+
+}  // namespace stowage

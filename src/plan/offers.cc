@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/offers.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/trail.h"
+
+namespace stowage::plan {
+
+namespace {
+
+/// More layouts of one value than this are not worth the planner's time.
+constexpr std::size_t kMostLayouts = 6;
+constexpr int kMostSweeps = 4;
+
+class Collector {
+ public:
+  Collector(Graph& graph, const Target& target, const Rates& rates)
+      : graph_(graph), target_(target), rates_(rates) {
+    table_.order = graph.topological_order();
+    for (ValueId v = 0; v < graph.value_count(); ++v) {
+      table_.layouts.push_back({Layout::row_major(graph.value(v).shape)});
+    }
+  }
+
+  OfferTable run() {
+    for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+      grew_ = false;
+      for (NodeId id : table_.order) add_layouts(id);
+      for (auto it = table_.order.rbegin(); it != table_.order.rend(); ++it) add_layouts(*it);
+      if (!grew_) break;
+    }
+    for (NodeId id : table_.order) table_.options.push_back(options(id));
+    return std::move(table_);
+  }
+
+ private:
+  std::vector<Offer> ask(NodeId id) {
+    std::vector<Offer> offers;
+    const NodeRef node(graph_, id);
+    if (node.node().op->offers == nullptr) return offers;
+    const Trail trail("node", node.node().name, node.node().op->name);
+    const OfferRequest request{node, target_, [this](ValueId v) {
+                                 return std::span<const Layout>(table_.layouts[idx(v)]);
+                               }};
+    node.node().op->offers(request, offers);
+    return offers;
+  }
+
+  void add_layouts(NodeId id) {
+    const Node& n = graph_.node(id);
+    for (const Offer& offer : ask(id)) {
+      for (std::size_t i = 0; i < n.inputs.size(); ++i) add(n.inputs[i], offer.in[i]);
+      for (std::size_t i = 0; i < n.outputs.size(); ++i) add(n.outputs[i], offer.out[i]);
+    }
+  }
+
+  void add(ValueId v, const Layout& layout) {
+    if (v == kNoValue || find(v, layout) >= 0) return;
+    auto& list = table_.layouts[idx(v)];
+    // Weights are converted once, before run: their layouts cost nothing.
+    if (list.size() >= kMostLayouts && graph_.value(v).constant == nullptr) return;
+    list.push_back(layout);
+    grew_ = true;
+  }
+
+  /// Layouts with the same bytes are one layout.
+  int find(ValueId v, const Layout& layout) const {
+    const auto& list = table_.layouts[idx(v)];
+    const Value& value = graph_.value(v);
+    const int size = dtype_bytes(value.dtype);
+    const Mapping wanted(layout, value.shape, size);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i] == layout || Mapping(list[i], value.shape, size).same_bytes(wanted)) {
+        return static_cast<int>(i);
+      }
+    }
+    return -1;
+  }
+
+  double bytes(ValueId v, const Layout& layout) const {
+    const Value& value = graph_.value(v);
+    return static_cast<double>(Mapping(layout, value.shape, dtype_bytes(value.dtype)).bytes());
+  }
+
+  std::vector<Option> options(NodeId id) {
+    const Node& n = graph_.node(id);
+    std::vector<Option> list(1);
+    double flops = 0;
+    for (Offer& offer : ask(id)) {
+      flops = std::max(flops, offer.flops);
+      Option option;
+      option.offer = std::move(offer);
+      if (resolve(n, option)) list.push_back(std::move(option));
+    }
+    for (std::size_t i = 1; i < list.size(); ++i) {
+      Option& o = list[i];
+      o.cost_us = o.offer.relabel ? 0
+                                  : kernel_us(rates_, target_, o.offer.flops, o.offer.efficiency,
+                                              o.bytes);
+    }
+    list[0] = reference(id, flops);
+    return list;
+  }
+
+  /// Layouts to indices; false when one of them is not among those of its value.
+  bool resolve(const Node& n, Option& option) {
+    const auto side = [&](const std::vector<ValueId>& values, const std::vector<Layout>& layouts,
+                          std::vector<int>& out) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        out.push_back(values[i] == kNoValue ? -1 : find(values[i], layouts[i]));
+        if (values[i] == kNoValue) continue;
+        if (out.back() < 0) return false;
+        option.bytes += bytes(values[i], layouts[i]);
+      }
+      return true;
+    };
+    return side(n.inputs, option.offer.in, option.in) &&
+           side(n.outputs, option.offer.out, option.out);
+  }
+
+  Option reference(NodeId id, double flops) {
+    const Node& n = graph_.node(id);
+    Option option;
+    option.reference = true;
+    option.offer.kernel = "reference";
+    double elements = 0;
+    for (ValueId v : n.inputs) {
+      option.in.push_back(v == kNoValue ? -1 : 0);
+      option.offer.in.push_back(v == kNoValue ? Layout() : table_.layouts[idx(v)][0]);
+      if (v != kNoValue) option.bytes += bytes(v, table_.layouts[idx(v)][0]);
+    }
+    for (ValueId v : n.outputs) {
+      option.out.push_back(v == kNoValue ? -1 : 0);
+      option.offer.out.push_back(v == kNoValue ? Layout() : table_.layouts[idx(v)][0]);
+      if (v == kNoValue) continue;
+      option.bytes += bytes(v, table_.layouts[idx(v)][0]);
+      elements += static_cast<double>(graph_.value(v).shape.elements());
+    }
+    option.cost_us = reference_us(rates_, flops, elements);
+    return option;
+  }
+
+  static std::size_t idx(int i) { return static_cast<std::size_t>(i); }
+
+  Graph& graph_;
+  const Target& target_;
+  const Rates& rates_;
+  OfferTable table_;
+  bool grew_ = false;
+};
+
+}  // namespace
+
+OfferTable collect_offers(Graph& graph, const Target& target, const Rates& rates) {
+  return Collector(graph, target, rates).run();
+}
+
+}  // namespace stowage::plan

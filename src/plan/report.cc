@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/report.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace stowage::plan {
+
+namespace {
+
+std::size_t idx(int i) { return static_cast<std::size_t>(i); }
+
+class Reporter {
+ public:
+  Reporter(Plan& plan, const OfferTable& table, const Solution& solution)
+      : plan_(plan), graph_(*plan.graph), table_(table), solution_(solution) {}
+
+  void node(std::size_t i) {
+    const NodeId id = table_.order[i];
+    const Node& n = graph_.node(id);
+    const Option& chosen = table_.options[i][idx(solution_.choice[i])];
+    NodeReport r;
+    r.node = id;
+    r.name = n.name;
+    r.op = std::string(n.op->name);
+    r.category = n.op->category;
+    r.kernel = chosen.offer.relabel ? "relabel" : chosen.offer.kernel;
+    r.cost_us = chosen.cost_us;
+    operands(n.inputs, chosen.in, r.inputs);
+    operands(n.outputs, chosen.out, r.outputs);
+    for (std::size_t k = 0; k < table_.options[i].size(); ++k) {
+      const Option& o = table_.options[i][k];
+      if (static_cast<int>(k) == solution_.choice[i]) continue;
+      r.lost.push_back({o.offer.relabel ? "relabel" : o.offer.kernel, layouts_of(n, o), o.cost_us});
+    }
+    if (!chosen.offer.relabel) plan_.touched_bytes += static_cast<std::size_t>(chosen.bytes);
+    plan_.nodes.push_back(std::move(r));
+  }
+
+  void move(const Move& m, const Target& target, const Rates& rates) {
+    const Value& value = graph_.value(m.value);
+    if (value.constant != nullptr) return;
+    const Layout &from = table_.layouts[idx(m.value)][idx(m.from)],
+                 &to = table_.layouts[idx(m.value)][idx(m.to)];
+    const int size = dtype_bytes(value.dtype);
+    const Conversion c(value.dtype, Mapping(from, value.shape, size), value.dtype,
+                       Mapping(to, value.shape, size));
+    ConversionReport r;
+    r.value = value.name;
+    r.from = from.spelling();
+    r.to = to.spelling();
+    r.bytes = c.bytes_moved();
+    r.cost_us = conversion_us(rates, target, c);
+    r.reason = reason(m);
+    plan_.touched_bytes += r.bytes;
+    plan_.conversions.push_back(std::move(r));
+  }
+
+ private:
+  void operands(const std::vector<ValueId>& values, const std::vector<int>& layouts,
+                std::vector<NodeReport::Operand>& out) const {
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      if (values[k] == kNoValue) continue;
+      const Value& v = graph_.value(values[k]);
+      out.push_back({v.name, text(v.shape.extents()),
+                     table_.layouts[idx(values[k])][idx(layouts[k])].spelling()});
+    }
+  }
+
+  std::string layouts_of(const Node& n, const Option& o) const {
+    const auto first = [&](const std::vector<ValueId>& values, const std::vector<int>& layouts) {
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        if (values[k] != kNoValue) return table_.layouts[idx(values[k])][idx(layouts[k])].spelling();
+      }
+      return std::string("none");
+    };
+    return first(n.inputs, o.in) + " -> " + first(n.outputs, o.out);
+  }
+
+  std::string reason(const Move& m) const {
+    std::string readers;
+    int count = 0;
+    for (std::size_t i = 0; i < table_.order.size(); ++i) {
+      const Node& n = graph_.node(table_.order[i]);
+      const Option& o = table_.options[i][idx(solution_.choice[i])];
+      for (std::size_t k = 0; k < n.inputs.size(); ++k) {
+        if (n.inputs[k] != m.value || o.in[k] != m.to) continue;
+        if (++count <= 2) readers += text(count == 1 ? "" : ", ", "'", n.name, "' (", o.offer.kernel, ")");
+        break;
+      }
+    }
+    if (count > 2) readers += text(" and ", count - 2, " more");
+    if (!readers.empty()) readers = "read by " + readers;
+    const bool input =
+        std::find(graph_.inputs.begin(), graph_.inputs.end(), m.value) != graph_.inputs.end();
+    if (input) return readers.empty() ? "model input" : "model input, " + readers;
+    if (graph_.is_output(m.value) && m.to == 0) {
+      return readers.empty() ? "model output" : "model output, " + readers;
+    }
+    return readers.empty() ? "on the way to another layout" : readers;
+  }
+
+  Plan& plan_;
+  const Graph& graph_;
+  const OfferTable& table_;
+  const Solution& solution_;
+};
+
+}  // namespace
+
+void report(Plan& plan, const OfferTable& table, const Solution& solution, const Target& target,
+            const Rates& rates) {
+  Reporter reporter(plan, table, solution);
+  for (std::size_t i = 0; i < table.order.size(); ++i) reporter.node(i);
+  for (const Move& m : solution.moves) reporter.move(m, target, rates);
+}
+
+}  // namespace stowage::plan

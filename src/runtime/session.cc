@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan with its memory: run is a loop over steps.
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "base/trail.h"
+#include "plan/plan.h"
+#include "stowage/model.h"
+
+namespace stowage {
+
+namespace {
+
+std::size_t idx(int i) { return static_cast<std::size_t>(i); }
+
+struct Free {
+  void operator()(std::byte* p) const noexcept { std::free(p); }
+};
+
+/// The pointers of a step, resolved once.
+struct Pointers {
+  std::vector<const std::byte*> in;
+  std::vector<std::byte*> out;
+  std::byte* scratch = nullptr;
+};
+
+bool has_axis(const Shape& shape, Axis axis) { return shape.index_of(axis) >= 0; }
+
+/// The view's mapping over the port's axis names: by name where the names agree, else by
+/// position. Extents must be the port's.
+Mapping over_port_axes(const Mapping& view, const Port& port) {
+  const Shape &from = view.shape(), &to = port.shape;
+  const auto refuse = [&]() {
+    fail(ErrorCode::bad_input, "'", port.name, "' has the shape ", to.text(), ", not ", from.text());
+  };
+  bool by_name = true;
+  for (int i = 0; i < from.rank(); ++i) by_name &= from[i] == 1 || has_axis(to, from.axis(i));
+  for (int i = 0; i < to.rank(); ++i) by_name &= to[i] == 1 || has_axis(from, to.axis(i));
+  if (by_name) {
+    for (int i = 0; i < from.rank(); ++i) {
+      const int j = to.index_of(from.axis(i));
+      if (j >= 0 && to[j] != from[i]) refuse();
+    }
+    return view;
+  }
+  if (from.rank() != to.rank() || !std::equal(from.extents().begin(), from.extents().end(),
+                                              to.extents().begin())) {
+    refuse();
+  }
+  return Mapping(view.layout().renamed(from.axes(), to.axes()), to, view.element_bytes());
+}
+
+}  // namespace
+
+struct Session::State {
+  std::shared_ptr<const Plan> plan;
+  ThreadPool pool;
+  std::unique_ptr<std::byte, Free> arena;
+  std::vector<std::byte*> slots;
+  std::vector<Pointers> steps;
+  std::vector<bool> given;  // inputs set so far
+  std::vector<Port> inputs, outputs;
+  std::function<void(int)> observer;
+
+  State(std::shared_ptr<const Plan> p, int threads) : plan(std::move(p)), pool(threads) {}
+};
+
+Session::Session(std::shared_ptr<const Plan> plan, int threads)
+    : state_(std::make_unique<State>(std::move(plan), threads)) {
+  State& s = *state_;
+  const Plan& p = *s.plan;
+  s.arena.reset(allocate_zeroed(p.arena_bytes + kVectorSlack));
+  for (const Slot& slot : p.slots) {
+    const Slot* owner = &slot;
+    while (owner->alias_of >= 0) owner = &p.slots[idx(owner->alias_of)];
+    // Constants are only ever read; one table of pointers serves both kinds.
+    s.slots.push_back(owner->constant ? const_cast<std::byte*>(owner->constant->data())
+                                      : s.arena.get() + owner->offset);
+  }
+  for (const Step& step : p.steps) {
+    Pointers ptr;
+    for (int i : step.in) ptr.in.push_back(i < 0 ? nullptr : s.slots[idx(i)]);
+    for (int i : step.out) ptr.out.push_back(i < 0 ? nullptr : s.slots[idx(i)]);
+    ptr.scratch = s.arena.get() + step.scratch_offset;
+    s.steps.push_back(std::move(ptr));
+  }
+  for (const Door& door : p.inputs) s.inputs.push_back(door.port);
+  for (const Door& door : p.outputs) s.outputs.push_back(door.port);
+  s.given.assign(s.inputs.size(), false);
+}
+
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+std::span<const Port> Session::inputs() const noexcept { return state_->inputs; }
+
+std::span<const Port> Session::outputs() const noexcept { return state_->outputs; }
+
+void Session::set_input(int i, const TensorView& view, std::span<const float> mean,
+                        std::span<const float> norm) {
+  State& s = *state_;
+  if (i < 0 || idx(i) >= s.inputs.size()) fail(ErrorCode::usage, "there is no input ", i);
+  const Port& port = s.inputs[idx(i)];
+  const Trail trail("input", port.name);
+  const Mapping mapping = over_port_axes(view.mapping, port);
+  if (view.dtype != port.dtype && port.dtype != DType::f32) {
+    fail(ErrorCode::bad_input, "'", port.name, "' is ", dtype_name(port.dtype), ", not ",
+         dtype_name(view.dtype));
+  }
+  ScalarMap map{mean, norm, Axis("c")};
+  for (int slot : s.plan->inputs[idx(i)].slots) {
+    const Slot& to = s.plan->slots[idx(slot)];
+    Conversion(view.dtype, mapping, to.dtype, to.mapping, map)
+        .run(view.data, s.slots[idx(slot)], &s.pool);
+  }
+  s.given[idx(i)] = true;
+}
+
+void Session::run() {
+  State& s = *state_;
+  for (std::size_t i = 0; i < s.given.size(); ++i) {
+    if (!s.given[i]) fail(ErrorCode::usage, "input '", s.inputs[i].name, "' is not set");
+  }
+  const Plan& p = *s.plan;
+  for (std::size_t i = 0; i < p.steps.size(); ++i) {
+    const Step& step = p.steps[i];
+    if (step.kind == Step::Kind::convert) {
+      step.conversion->run(s.slots[idx(step.src)], s.slots[idx(step.dst)], &s.pool);
+    } else {
+      const Pointers& ptr = s.steps[i];
+      step.kernel({ptr.in, ptr.out, ptr.scratch, &s.pool});
+    }
+    if (s.observer) s.observer(static_cast<int>(i));
+  }
+}
+
+void Session::read_output(int i, const TensorView& into) const {
+  const State& s = *state_;
+  if (i < 0 || idx(i) >= s.outputs.size()) fail(ErrorCode::usage, "there is no output ", i);
+  const Port& port = s.outputs[idx(i)];
+  const Trail trail("output", port.name);
+  const int slot = s.plan->outputs[idx(i)].slots[0];
+  const Slot& from = s.plan->slots[idx(slot)];
+  Conversion(from.dtype, from.mapping, into.dtype, over_port_axes(into.mapping, port))
+      .run(s.slots[idx(slot)], into.data, &state_->pool);
+}
+
+Tensor Session::output(int i) const {
+  if (i < 0 || idx(i) >= state_->outputs.size()) fail(ErrorCode::usage, "there is no output ", i);
+  const Port& port = state_->outputs[idx(i)];
+  Tensor out(port.dtype, port.shape);
+  read_output(i, out.view());
+  return out;
+}
+
+namespace {
+
+int index_of(std::span<const Port> ports, std::string_view name, std::string_view kind) {
+  std::string names;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (ports[i].name == name) return static_cast<int>(i);
+    names += text(i == 0 ? "" : ", ", "'", ports[i].name, "'");
+  }
+  fail(ErrorCode::usage, "the model has no ", kind, " '", name, "'; it has ", names);
+}
+
+}  // namespace
+
+int Session::input_index(std::string_view name) const { return index_of(inputs(), name, "input"); }
+
+int Session::output_index(std::string_view name) const {
+  return index_of(outputs(), name, "output");
+}
+
+void Session::on_step(std::function<void(int)> observer) { state_->observer = std::move(observer); }
+
+}  // namespace stowage
