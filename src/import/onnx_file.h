@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ONNX file as it is written: nodes, inputs, outputs, and where the weights lie. Nothing here
+// knows operators or makes a Graph.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/op_def.h"
+#include "import/onnx_tensor.h"
+#include "import/proto_file.h"
+
+namespace stowage {
+
+struct OnnxNode {
+  ForeignNode foreign;                                     ///< its attributes lack the tensors
+  std::vector<std::string> inputs, outputs;                ///< empty text: absent
+  std::vector<std::pair<std::string, FileRange>> tensors;  ///< attributes that hold a TensorProto
+  std::string unsupported;  ///< why the node cannot be imported even if its operator is known
+};
+
+/// A dim of an input: a number, a name, or neither.
+struct OnnxDim {
+  std::int64_t value = -1;  ///< negative: not known
+  std::string param;
+};
+
+struct OnnxPort {
+  std::string name;
+  std::int64_t elem_type = 0;
+  bool is_tensor = false, has_shape = false;
+  std::string kind = "a value of no type";  ///< "a sequence", ..., when it is no tensor
+  std::vector<OnnxDim> dims;
+};
+
+struct OnnxFile {
+  std::string graph_name;
+  std::map<std::string, std::int64_t> opsets;  ///< by domain; ai.onnx is ""
+  std::vector<OnnxNode> nodes;
+  std::vector<OnnxPort> inputs;
+  std::vector<std::string> outputs;
+  std::vector<FileRange> initializers;  ///< TensorProtos
+  bool sparse_initializers = false;
+};
+
+/// Throws Error(bad_input) for what is no ONNX model, Error(limit).
+OnnxFile read_onnx_file(const InputFile& file, ImportBudget& budget);
+
+}  // namespace stowage

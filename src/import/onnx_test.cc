@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// Good ONNX files: every encoding of a tensor, the binding of symbolic dims, what may stand in
+// a graph. Models without operators, so that they test the reader alone; bad ones are in
+// tests/suite/bad_models_test.cc.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "import/onnx_tensor.h"
+#include "stowage/model.h"
+#include "tests/suite/onnx_builder.h"
+
+namespace stowage {
+namespace {
+
+using Proto = onnx::TensorProto;
+
+std::shared_ptr<Graph> import(const OnnxBuilder& model, const ImportOptions& options = {}) {
+  const TempFile file(model.bytes());
+  return import_model(file.path(), options);
+}
+
+std::vector<std::int64_t> extents(const Value& value) {
+  return {value.shape.extents().begin(), value.shape.extents().end()};
+}
+
+const Value& value_named(const Graph& graph, std::string_view name) {
+  for (ValueId v = 0; v < graph.value_count(); ++v) {
+    if (graph.value(v).name == name) return graph.value(v);
+  }
+  ADD_FAILURE() << "no value " << name;
+  return graph.value(0);
+}
+
+struct Encoding {
+  const char* name;
+  Proto::DataType type;
+  DType dtype;
+  std::function<void(Proto&)> fill;
+  std::vector<double> elements;  ///< what the six elements are, 16-bit floats as their bits
+};
+
+template <class T>
+std::function<void(Proto&)> raw(std::vector<T> elements) {
+  return [elements](Proto& t) { set_raw(t, elements); };
+}
+
+std::vector<Encoding> encodings() {
+  const auto int32s = [](std::vector<int> v) {
+    return [v](Proto& t) {
+      for (int x : v) t.add_int32_data(x);
+    };
+  };
+  const auto uint64s = [](std::vector<std::uint64_t> v) {
+    return [v](Proto& t) {
+      for (std::uint64_t x : v) t.add_uint64_data(x);
+    };
+  };
+  return {
+      {"f32_raw",
+       Proto::FLOAT,
+       DType::f32,
+       raw<float>({1, -2, 3.5f, 0, 1e30f, -0.25f}),
+       {1, -2, 3.5, 0, 1e30f, -0.25}},
+      {"f32_typed",
+       Proto::FLOAT,
+       DType::f32,
+       [](Proto& t) {
+         for (float x : {1.f, -2.f, 3.5f, 0.f, 1e30f, -0.25f}) t.add_float_data(x);
+       },
+       {1, -2, 3.5, 0, 1e30f, -0.25}},
+      {"f64_raw",
+       Proto::DOUBLE,
+       DType::f64,
+       raw<double>({1, -2, 3.5, 0, 1e300, -0.25}),
+       {1, -2, 3.5, 0, 1e300, -0.25}},
+      {"f64_typed",
+       Proto::DOUBLE,
+       DType::f64,
+       [](Proto& t) {
+         for (double x : {1.0, -2.0, 3.5, 0.0, 1e300, -0.25}) t.add_double_data(x);
+       },
+       {1, -2, 3.5, 0, 1e300, -0.25}},
+      {"i64_raw",
+       Proto::INT64,
+       DType::i64,
+       raw<std::int64_t>({1, -2, 3, 0, 1LL << 40, -7}),
+       {1, -2, 3, 0, 1LL << 40, -7}},
+      {"i64_typed",
+       Proto::INT64,
+       DType::i64,
+       [](Proto& t) {
+         for (std::int64_t x : {1LL, -2LL, 3LL, 0LL, 1LL << 40, -7LL}) t.add_int64_data(x);
+       },
+       {1, -2, 3, 0, 1LL << 40, -7}},
+      {"i32_raw",
+       Proto::INT32,
+       DType::i32,
+       raw<std::int32_t>({1, -2, 3, 0, 1 << 30, -7}),
+       {1, -2, 3, 0, 1 << 30, -7}},
+      {"i32_typed",
+       Proto::INT32,
+       DType::i32,
+       int32s({1, -2, 3, 0, 1 << 30, -7}),
+       {1, -2, 3, 0, 1 << 30, -7}},
+      {"u8_raw",
+       Proto::UINT8,
+       DType::u8,
+       raw<std::uint8_t>({1, 2, 3, 0, 255, 7}),
+       {1, 2, 3, 0, 255, 7}},
+      {"u8_typed", Proto::UINT8, DType::u8, int32s({1, 2, 3, 0, 255, 7}), {1, 2, 3, 0, 255, 7}},
+      {"i8_typed",
+       Proto::INT8,
+       DType::i8,
+       int32s({1, -2, 3, 0, -128, 127}),
+       {1, -2, 3, 0, -128, 127}},
+      {"u16_typed",
+       Proto::UINT16,
+       DType::u16,
+       int32s({1, 2, 3, 0, 65535, 7}),
+       {1, 2, 3, 0, 65535, 7}},
+      {"i16_typed",
+       Proto::INT16,
+       DType::i16,
+       int32s({1, -2, 3, 0, -32768, 7}),
+       {1, -2, 3, 0, -32768, 7}},
+      {"f16_typed",
+       Proto::FLOAT16,
+       DType::f16,
+       int32s({0x3c00, 0xc000, 0, 1, 2, 0xffff}),
+       {0x3c00, 0xc000, 0, 1, 2, 0xffff}},
+      {"f16_raw",
+       Proto::FLOAT16,
+       DType::f16,
+       raw<std::uint16_t>({0x3c00, 0xc000, 0, 1, 2, 3}),
+       {0x3c00, 0xc000, 0, 1, 2, 3}},
+      {"bf16_typed",
+       Proto::BFLOAT16,
+       DType::bf16,
+       int32s({0x3f80, 0xc000, 0, 1, 2, 3}),
+       {0x3f80, 0xc000, 0, 1, 2, 3}},
+      {"u32_typed",
+       Proto::UINT32,
+       DType::u32,
+       uint64s({1, 2, 3, 0, 4294967295u, 7}),
+       {1, 2, 3, 0, 4294967295.0, 7}},
+      {"u64_typed",
+       Proto::UINT64,
+       DType::u64,
+       uint64s({1, 2, 3, 0, 1ull << 63, 7}),
+       {1, 2, 3, 0, 9223372036854775808.0, 7}},
+      {"bool_typed", Proto::BOOL, DType::boolean, int32s({1, 0, 1, 0, 1, 1}), {1, 0, 1, 0, 1, 1}},
+      // Any byte but 0 is true.
+      {"bool_raw",
+       Proto::BOOL,
+       DType::boolean,
+       raw<std::uint8_t>({1, 0, 2, 0, 255, 1}),
+       {1, 0, 1, 0, 1, 1}},
+  };
+}
+
+double element(const Tensor& tensor, std::size_t i) {
+  switch (tensor.dtype()) {
+    case DType::f32:
+      return tensor.as<float>()[i];
+    case DType::f64:
+      return tensor.as<double>()[i];
+    case DType::i64:
+      return static_cast<double>(tensor.as<std::int64_t>()[i]);
+    case DType::u64:
+      return static_cast<double>(tensor.as<std::uint64_t>()[i]);
+    case DType::i32:
+      return tensor.as<std::int32_t>()[i];
+    case DType::u32:
+      return tensor.as<std::uint32_t>()[i];
+    case DType::i16:
+      return tensor.as<std::int16_t>()[i];
+    case DType::i8:
+      return tensor.as<std::int8_t>()[i];
+    case DType::u8:
+    case DType::boolean:
+      return tensor.as<std::uint8_t>()[i];
+    case DType::u16:
+    case DType::f16:
+    case DType::bf16:
+      return tensor.as<std::uint16_t>()[i];
+  }
+  return 0;
+}
+
+void expect_elements(const Encoding& e, const Tensor& tensor) {
+  EXPECT_EQ(tensor.dtype(), e.dtype);
+  EXPECT_EQ(tensor.shape(), Shape("ab", {2, 3}));
+  ASSERT_EQ(e.elements.size(), 6u);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(element(tensor, i), e.elements[i]) << i;
+}
+
+TEST(OnnxTensors, EveryEncodingInAFileOfItsOwn) {
+  for (const Encoding& e : encodings()) {
+    SCOPED_TRACE(e.name);
+    Proto t = onnx_tensor("name of it", e.type, {2, 3});
+    e.fill(t);
+    const TempFile file(t.SerializeAsString());
+    std::string name;
+    expect_elements(e, tensor_from_pb_file(file.path(), {}, &name));
+    EXPECT_EQ(name, "name of it");
+  }
+}
+
+TEST(OnnxTensors, EveryEncodingAsInitializerAndAsConstantNode) {
+  for (const Encoding& e : encodings()) {
+    SCOPED_TRACE(e.name);
+    Proto t = onnx_tensor("w", e.type, {2, 3});
+    e.fill(t);
+    OnnxBuilder b;
+    *b.graph().add_initializer() = t;
+    b.node("Constant", {}, {"k"}).output("w").output("k");
+    auto& attribute = *b.last_node().add_attribute();
+    attribute.set_name("value");
+    attribute.set_type(onnx::AttributeProto::TENSOR);
+    *attribute.mutable_t() = t;
+    const auto graph = import(b);
+    ASSERT_EQ(graph->outputs.size(), 2u);
+    for (ValueId v : graph->outputs) {
+      ASSERT_NE(graph->value(v).constant, nullptr);
+      expect_elements(e, *graph->value(v).constant);
+    }
+    EXPECT_EQ(graph->node_count(), 0);
+  }
+}
+
+// The fields of a message may come in any order and repeated ones in any number of pieces.
+TEST(OnnxTensors, FieldOrderAndPacking) {
+  const auto field = [](int number, const std::string& bytes) {
+    return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+  };
+  const std::string dims = {1 << 3, 2, 1 << 3, 3};
+  const std::string type = {2 << 3, Proto::INT64};
+  const std::string data = field(7, {1, 2}) + std::string{7 << 3, 3} + field(7, {4, 5, 6});
+  for (const std::string& bytes :
+       {dims + type + data, data + type + dims, type + data + field(1, {2, 3}),
+        data + type + field(8, "x") + dims}) {
+    const TempFile file(bytes);
+    const Tensor t = tensor_from_pb_file(file.path());
+    ASSERT_EQ(t.shape(), Shape("ab", {2, 3}));
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(element(t, i), static_cast<double>(i + 1));
+  }
+}
+
+TEST(OnnxTensors, ScalarsAndEmptyTensors) {
+  Proto scalar = onnx_tensor("s", Proto::FLOAT, {});
+  scalar.add_float_data(7);
+  const TempFile scalar_file(scalar.SerializeAsString());
+  const Tensor s = tensor_from_pb_file(scalar_file.path());
+  EXPECT_EQ(s.shape().rank(), 0);
+  EXPECT_EQ(s.as<float>()[0], 7);
+
+  const TempFile empty_file(onnx_tensor("e", Proto::INT64, {2, 0, 3}).SerializeAsString());
+  const Tensor e = tensor_from_pb_file(empty_file.path());
+  EXPECT_EQ(e.shape(), Shape("abc", {2, 0, 3}));
+  EXPECT_EQ(e.bytes(), 0u);
+}
+
+TEST(OnnxModels, ConstantNodesOfScalarsAndLists) {
+  OnnxBuilder b;
+  b.node("Constant", {}, {"f"}, {{"value_float", 2.5f}});
+  b.node("Constant", {}, {"fs"}, {{"value_floats", std::vector<float>{1, 2}}});
+  b.node("Constant", {}, {"i"}, {{"value_int", std::int64_t{-3}}});
+  b.node("Constant", {}, {"is"}, {{"value_ints", OnnxInts{4, 5, 6}}});
+  b.output("f").output("fs").output("i").output("is");
+  const auto graph = import(b);
+  EXPECT_EQ(extents(value_named(*graph, "f")), OnnxInts{});
+  EXPECT_EQ(value_named(*graph, "f").constant->as<float>()[0], 2.5f);
+  EXPECT_EQ(extents(value_named(*graph, "fs")), OnnxInts{2});
+  EXPECT_EQ(value_named(*graph, "fs").constant->as<float>()[1], 2.f);
+  EXPECT_EQ(value_named(*graph, "i").constant->as<std::int64_t>()[0], -3);
+  EXPECT_EQ(extents(value_named(*graph, "is")), OnnxInts{3});
+  EXPECT_EQ(value_named(*graph, "is").constant->as<std::int64_t>()[2], 6);
+}
+
+TEST(OnnxModels, AnInitializerThatIsAlsoAnInputIsAConstant) {
+  OnnxBuilder b;
+  b.input("x", {1, 3}).input("w", {2, 2}).weights("w", {2, 2}).output("x").output("w");
+  b.model.set_ir_version(3);
+  const auto graph = import(b);
+  ASSERT_EQ(graph->inputs.size(), 1u);
+  EXPECT_EQ(graph->value(graph->inputs[0]).name, "x");
+  EXPECT_EQ(graph->outputs[0], graph->inputs[0]);
+  EXPECT_NE(value_named(*graph, "w").constant, nullptr);
+}
+
+TEST(OnnxModels, InputsThatNobodyReadsStay) {
+  OnnxBuilder b;
+  b.input("x", {2}).input("unused", {5}, Proto::INT64).output("x");
+  const auto graph = import(b);
+  ASSERT_EQ(graph->inputs.size(), 2u);
+  EXPECT_EQ(graph->value(graph->inputs[1]).dtype, DType::i64);
+}
+
+TEST(OnnxModels, WeightsThatNobodyReadsTakeNoMemory) {
+  OnnxBuilder b;
+  b.input("x", {2}).weights("unused", {100, 100}).output("x");
+  ImportOptions options;
+  options.limits.total_bytes = 100;
+  EXPECT_EQ(import(b, options)->value_count(), 1);
+}
+
+TEST(OnnxModels, OldFilesWithoutOpset) {
+  OnnxBuilder b;
+  b.input("x", {2}).output("x");
+  b.model.clear_opset_import();
+  b.model.set_ir_version(2);
+  EXPECT_EQ(import(b)->inputs.size(), 1u);
+}
+
+using Dims = std::vector<OnnxBuilder::Dim>;
+
+struct Binding {
+  const char* name;
+  Dims x, y;
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  OnnxInts want_x, want_y;
+};
+
+TEST(OnnxModels, SymbolicDims) {
+  const std::vector<Binding> cases = {
+      {"static", {2, 3}, {4}, {}, {2, 3}, {4}},
+      {"batch becomes 1", {"N", 3}, {"N", "N"}, {}, {1, 3}, {1, 1}},
+      {"a batch without a name becomes 1", {"", 3}, {""}, {}, {1, 3}, {1}},
+      {"a negative dim is none", {-1, 3}, {2}, {}, {1, 3}, {2}},
+      {"an extent of 0 stays", {0, 3}, {2}, {}, {0, 3}, {2}},
+      {"one input binds the others", {"N", "h"}, {"h", "N"}, {{"x", {2, 5}}}, {2, 5}, {5, 2}},
+      {"of either", {"N", "h"}, {"h", "N"}, {{"y", {5, 2}}}, {2, 5}, {5, 2}},
+      {"given shapes win", {2, 3}, {4}, {{"x", {7, 9}}}, {7, 9}, {4}},
+      {"each wins for itself", {"N", 3}, {"N"}, {{"x", {7, 9}}, {"y", {8}}}, {7, 9}, {8}},
+      {"scalars", {}, {1}, {}, {}, {1}},
+  };
+  for (const Binding& c : cases) {
+    SCOPED_TRACE(c.name);
+    OnnxBuilder b;
+    b.input("x", c.x).input("y", c.y).output("x").output("y");
+    ImportOptions options;
+    options.shapes = c.shapes;
+    const auto graph = import(b, options);
+    EXPECT_EQ(extents(value_named(*graph, "x")), c.want_x);
+    EXPECT_EQ(extents(value_named(*graph, "y")), c.want_y);
+  }
+}
+
+TEST(OnnxModels, AnInputWithoutShapeTakesAnyGiven) {
+  OnnxBuilder b;
+  b.input("x", {}).output("x");
+  b.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  ImportOptions options;
+  options.shapes["x"] = {1, 2, 3};
+  EXPECT_EQ(extents(value_named(*import(b, options), "x")), (OnnxInts{1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace stowage
