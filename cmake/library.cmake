@@ -29,7 +29,8 @@ else()
 endif()
 set(warnings "")
 if(STOWAGE_DEVELOPER)
-  set(warnings -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+  set(warnings -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+      -Wno-missing-field-initializers -Werror)
 endif()
 target_compile_options(stowage PRIVATE ${warnings})
 

@@ -181,7 +181,7 @@ struct ReferenceArgs {
 
 struct OpDef {
   std::string_view name;
-  std::span<const ForeignName> aliases;
+  std::span<const ForeignName> aliases = {};
   Category category = Category::source;
   void (*infer)(const NodeRef&) = nullptr;
   void (*reference)(const ReferenceArgs&) = nullptr;
