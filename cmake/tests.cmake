@@ -22,3 +22,10 @@ add_test(NAME rooms COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check_rooms.py $
 if(NOT STOWAGE_SANITIZE)
   add_test(NAME install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 endif()
+if(TARGET stowage_main)
+  foreach(threads 1 2)
+    add_test(NAME models_${threads}_thread COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/check_models.sh
+             $<TARGET_FILE:stowage_main> "${STOWAGE_TEST_DATA}" ${PROJECT_SOURCE_DIR}/build/zoo ${threads})
+    set_tests_properties(models_${threads}_thread PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no test data" TIMEOUT 1800)
+  endforeach()
+endif()
