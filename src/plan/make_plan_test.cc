@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of small graphs of test operators: conversions at the doors, shared ones, relabels, weights.
+#include <gtest/gtest.h>
+
+#include "graph/op_def.h"
+#include "plan/plan.h"
+#include "stowage/model.h"
+
+namespace stowage {
+namespace {
+
+void infer_same(const NodeRef& n) { n.set_output(0, n.dtype(0), n.shape(0).extents()); }
+
+/// out = in + w, w one scalar or absent (1).
+void plus_reference(const ReferenceArgs& a) {
+  const float w = a.in.size() > 1 ? a.input<float>(1)[0] : 1;
+  for (std::int64_t i = 0; i < a.in[0].mapping.shape().elements(); ++i) {
+    a.output<float>(0)[i] = a.input<float>(0)[i] + w;
+  }
+}
+
+/// Walks the logical elements of two mappings of one shape.
+Kernel plus_kernel(const Mapping& in, const Mapping& out) {
+  return [in, out](const KernelArgs& args) {
+    const float w = args.in.size() > 1 ? args.input<float>(1)[0] : 1;
+    std::int64_t x[kMaxRank];
+    for (std::int64_t cell = 0; cell < out.cells(); ++cell) {
+      const Cell kind = out.inverse(cell, {x, static_cast<std::size_t>(out.shape().rank())});
+      if (kind == Cell::gap) continue;
+      args.output<float>(0)[cell] =
+          kind == Cell::tail ? 0 : args.input<float>(0)[in.offset(x)] + w;
+    }
+  };
+}
+
+Offer plus_offer(const NodeRef& n, const Layout& layout) {
+  Offer o;
+  o.kernel = "plus";
+  o.in = {layout};
+  if (n.input_count() > 1) o.in.push_back(Layout::parse("a/4 a%4"));
+  o.out = {layout.renamed(n.shape(0).axes(), n.output().shape.axes())};
+  const Mapping in(layout, n.shape(0), 4), out(o.out[0], n.output().shape, 4);
+  o.bind = [in, out] { return plus_kernel(in, out); };
+  return o;
+}
+
+/// Runs in blocks of four channels only.
+const OpDef kBlockedPlus{.name = "blocked_plus",
+                         .category = Category::fixed,
+                         .infer = infer_same,
+                         .reference = plus_reference,
+                         .offers = [](const OfferRequest& r, std::vector<Offer>& out) {
+                           Offer o = plus_offer(r.node, Layout::blocked(r.node.shape(0), 1, 4));
+                           o.flops = 1e6;  // as a scalar loop it would take a millisecond
+                           out.push_back(std::move(o));
+                         }};
+
+/// Runs in whatever comes.
+const OpDef kAnyPlus{.name = "any_plus",
+                     .category = Category::transposable,
+                     .infer = infer_same,
+                     .reference = plus_reference,
+                     .offers = [](const OfferRequest& r, std::vector<Offer>& out) {
+                       for (const Layout& l : r.candidates(r.node.node().inputs[0])) {
+                         out.push_back(plus_offer(r.node, l));
+                       }
+                     }};
+
+/// [n, c, h, w] -> [n, h, w, c]: the same bytes under permuted names.
+const OpDef kToNhwc{
+    .name = "to_nhwc",
+    .infer =
+        [](const NodeRef& n) {
+          const Shape& s = n.shape(0);
+          n.set_output(0, n.dtype(0), {s[0], s[2], s[3], s[1]});
+        },
+    .reference =
+        [](const ReferenceArgs& a) {
+          const Shape& s = a.in[0].mapping.shape();
+          std::int64_t o = 0;
+          for (std::int64_t n = 0; n < s[0]; ++n)
+            for (std::int64_t h = 0; h < s[2]; ++h)
+              for (std::int64_t w = 0; w < s[3]; ++w)
+                for (std::int64_t c = 0; c < s[1]; ++c)
+                  a.output<float>(0)[o++] =
+                      a.input<float>(0)[((n * s[1] + c) * s[2] + h) * s[3] + w];
+        },
+    .offers =
+        [](const OfferRequest& r, std::vector<Offer>& out) {
+          const Shape &in = r.node.shape(0), &to = r.node.output().shape;
+          const Axis from[] = {in.axis(0), in.axis(2), in.axis(3), in.axis(1)};
+          for (const Layout& l : r.candidates(r.node.node().inputs[0])) {
+            Offer o;
+            o.kernel = "relabel";
+            o.relabel = true;
+            o.in = {l};
+            o.out = {l.renamed(from, to.axes())};
+            out.push_back(std::move(o));
+          }
+          for (const Layout& l : r.candidates(r.node.node().outputs[0])) {
+            Offer o;
+            o.kernel = "relabel";
+            o.relabel = true;
+            o.in = {l.renamed(to.axes(), from)};
+            o.out = {l};
+            out.push_back(std::move(o));
+          }
+        },
+    .axes = nullptr};
+
+class Net {
+ public:
+  Net() : graph_(std::make_shared<Graph>()) {}
+
+  ValueId input(std::initializer_list<std::int64_t> extents) {
+    Value v;
+    v.name = "x";
+    v.shape = Shape("abcd", extents);
+    graph_->inputs.push_back(graph_->add_value(v));
+    return graph_->inputs.back();
+  }
+
+  ValueId scalar(float w) {
+    Tensor t(DType::f32, Shape("a", {1}));
+    t.as<float>()[0] = w;
+    return graph_->add_constant("w", std::move(t));
+  }
+
+  ValueId add(const OpDef& op, std::vector<ValueId> inputs) {
+    Node n;
+    n.op = &op;
+    n.name = "n" + std::to_string(graph_->node_count());
+    n.inputs = std::move(inputs);
+    Value v;
+    v.name = "v" + std::to_string(graph_->node_count());
+    n.outputs = {graph_->add_value(v)};
+    return graph_->node(graph_->add_node(std::move(n))).outputs[0];
+  }
+
+  void output(ValueId v) { graph_->outputs.push_back(v); }
+
+  std::shared_ptr<const Plan> plan(PlanOptions::Planner planner = PlanOptions::Planner::optimal) {
+    infer_shapes(*graph_);
+    name_axes(*graph_);
+    PlanOptions options;
+    options.planner = planner;
+    return make_plan(graph_, options);
+  }
+
+ private:
+  std::shared_ptr<Graph> graph_;
+};
+
+Tensor counted(const Shape& shape) {
+  Tensor t(DType::f32, shape);
+  for (std::size_t i = 0; i < t.as<float>().size(); ++i) t.as<float>()[i] = static_cast<float>(i);
+  return t;
+}
+
+/// Runs twice, the second time without setting inputs again.
+std::vector<Tensor> run(std::shared_ptr<const Plan> plan) {
+  Session session(std::move(plan));
+  const Tensor x = counted(session.inputs()[0].shape);
+  session.set_input(0, x.view());
+  session.run();
+  session.run();
+  std::vector<Tensor> out;
+  for (std::size_t i = 0; i < session.outputs().size(); ++i) {
+    out.push_back(session.output(static_cast<int>(i)));
+  }
+  return out;
+}
+
+int convert_steps(const Plan& plan) {
+  int n = 0;
+  for (const Step& s : plan.steps) n += s.kind == Step::Kind::convert;
+  return n;
+}
+
+TEST(MakePlan, ConvertsAtTheDoorsOnly) {
+  for (const std::int64_t c : {1, 3, 4, 5, 8, 33}) {
+    Net net;
+    const ValueId x = net.input({2, c, 3, 5});
+    const ValueId a = net.add(kBlockedPlus, {x});
+    const ValueId b = net.add(kAnyPlus, {a});
+    net.output(net.add(kBlockedPlus, {b}));
+    const auto plan = net.plan();
+    EXPECT_EQ(convert_steps(*plan), 0);
+    ASSERT_EQ(plan->nodes.size(), 3u);
+    for (const NodeReport& n : plan->nodes) EXPECT_EQ(n.kernel, "plus");
+    EXPECT_LE(plan->conversions.size(), 2u);
+    const auto out = run(plan);
+    for (std::size_t i = 0; i < out[0].as<float>().size(); ++i) {
+      ASSERT_EQ(out[0].as<float>()[i], static_cast<float>(i) + 3) << "c=" << c << " i=" << i;
+    }
+  }
+}
+
+TEST(MakePlan, SharesAConversionAmongReaders) {
+  Net net;
+  const ValueId x = net.input({1, 6, 4, 4});
+  const ValueId r = net.add(kToNhwc, {net.add(kBlockedPlus, {x})});
+  // Three readers want blocks of the NHWC value's axis 1 (h): one conversion serves them.
+  for (int i = 0; i < 3; ++i) net.output(net.add(kBlockedPlus, {r}));
+  const auto plan = net.plan();
+  EXPECT_EQ(convert_steps(*plan), 1) << explain(*plan);
+  const auto out = run(plan);
+  for (const Tensor& t : out) EXPECT_EQ(t.as<float>()[1], 18);  // element (0,0,0,1) is x[0,1,0,0]
+}
+
+TEST(MakePlan, ARelabelMovesNothing) {
+  Net net;
+  const ValueId a = net.add(kBlockedPlus, {net.input({1, 5, 2, 3})});
+  net.output(net.add(kAnyPlus, {net.add(kToNhwc, {a})}));
+  const auto plan = net.plan();
+  EXPECT_EQ(convert_steps(*plan), 0) << explain(*plan);
+  EXPECT_EQ(plan->nodes[1].kernel, "relabel");
+  const auto out = run(plan);
+  EXPECT_EQ(out[0].shape().extents()[3], 5);
+  for (std::int64_t c = 0; c < 5; ++c) {
+    EXPECT_EQ(out[0].as<float>()[static_cast<std::size_t>(c)], static_cast<float>(c * 6 + 2));
+  }
+}
+
+TEST(MakePlan, ConvertsWeightsOnce) {
+  Net net;
+  const ValueId w = net.scalar(7);
+  const ValueId a = net.add(kBlockedPlus, {net.input({1, 4, 2, 2}), w});
+  net.output(net.add(kBlockedPlus, {a, w}));
+  const auto plan = net.plan();
+  EXPECT_EQ(plan->weight_bytes, 16u);  // a/4 a%4 of one f32
+  EXPECT_EQ(run(plan)[0].as<float>()[0], 14);
+}
+
+TEST(MakePlan, SourceOrderGivesTheSameAnswerAndIsNotCheaper) {
+  Net net;
+  const ValueId a = net.add(kBlockedPlus, {net.input({1, 7, 3, 3})});
+  net.output(net.add(kBlockedPlus, {net.add(kAnyPlus, {a})}));
+  const auto best = net.plan();
+  const auto source = net.plan(PlanOptions::Planner::source);
+  EXPECT_LE(best->cost_us, source->cost_us);
+  EXPECT_EQ(best->source_cost_us, source->cost_us);
+  EXPECT_EQ(source->nodes[0].kernel, "reference");
+  const auto x = run(best), y = run(source);
+  for (std::size_t i = 0; i < x[0].as<float>().size(); ++i) {
+    ASSERT_EQ(x[0].as<float>()[i], y[0].as<float>()[i]);
+  }
+}
+
+TEST(MakePlan, AnOutputMayBeAnInputOrAConstant) {
+  Net net;
+  const ValueId x = net.input({1, 2, 3, 4});
+  net.output(x);
+  net.output(net.scalar(5));
+  const auto out = run(net.plan());
+  EXPECT_EQ(out[0].as<float>()[23], 23);
+  EXPECT_EQ(out[1].as<float>()[0], 5);
+}
+
+TEST(Session, RefusesWhatDoesNotFit) {
+  Net net;
+  net.output(net.add(kAnyPlus, {net.input({1, 3, 4, 5})}));
+  Session session(net.plan());
+  EXPECT_THROW(session.run(), Error);
+  EXPECT_THROW(session.set_input(0, Tensor(DType::f32, Shape("abcd", {1, 3, 4, 6})).view()), Error);
+  EXPECT_THROW(session.set_input(1, Tensor(DType::f32, Shape("a", {1})).view()), Error);
+  EXPECT_THROW(session.input_index("y"), Error);
+  EXPECT_THROW(session.output(1), Error);
+}
+
+TEST(Session, TakesPicturesWithMeanAndNorm) {
+  Net net;
+  net.output(net.add(kAnyPlus, {net.add(kBlockedPlus, {net.input({1, 3, 2, 2})})}));
+  Session session(net.plan());
+  Tensor picture(DType::u8, Shape("acdb", {1, 2, 2, 3}));  // over the axes of the input: a b c d
+  for (std::size_t i = 0; i < 12; ++i) picture.as<std::uint8_t>()[i] = static_cast<std::uint8_t>(i);
+  const float mean[] = {1}, norm[] = {2};
+  session.set_input(0, picture.view(), mean, norm);
+  session.run();
+  const Tensor out = session.output(0);
+  EXPECT_EQ(out.as<float>()[0], (0 - 1) * 2 + 2);
+  EXPECT_EQ(out.as<float>()[4], (1 - 1) * 2 + 2);  // channel 1 of pixel 0
+}
+
+}  // namespace
+}  // namespace stowage
