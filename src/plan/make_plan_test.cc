@@ -4,6 +4,7 @@
 
 #include "graph/op_def.h"
 #include "plan/plan.h"
+#include "stowage/error.h"
 #include "stowage/model.h"
 
 namespace stowage {
