@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution: inputs x (n c spatial), w (o c/group spatial), optional bias (o).
+#include <vector>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "graph/op_def.h"
+#include "ops/conv/pixel_conv.h"
+#include "ops/conv/window.h"
+
+namespace stowage {
+
+namespace {
+
+void infer(const NodeRef& node) {
+  node.expect_inputs(2, 3 + 2);  // the epilogue may have added a residual and a slope
+  node.expect_dtype(0, {DType::f32, DType::f64});
+  node.expect_dtype(1, {node.dtype(0)});
+  check_spatial_rank(node);
+  const Shape& x = node.shape(0);
+  const Shape& w = node.shape(1);
+  if (w.rank() != x.rank()) {
+    fail(ErrorCode::bad_input, "weights of rank ", w.rank(), " for an input of rank ", x.rank());
+  }
+  const std::int64_t group = node.attrs().integer("group", 1);
+  if (group < 1 || w[0] < 1 || w[0] % group != 0) {
+    fail(ErrorCode::bad_input, "group ", group, " does not divide ", w[0], " output channels");
+  }
+  if (checked_mul(w[1], group) != x[1]) {
+    fail(ErrorCode::bad_input, "the input has ", x[1], " channels, the weights take ", w[1],
+         " in each of ", group, " groups");
+  }
+  Ints kernel(w.extents().begin() + 2, w.extents().end());
+  for (const std::int64_t k : kernel) {
+    if (k < 1) fail(ErrorCode::bad_input, "weights of shape ", w.extents(), " have no taps");
+  }
+  const Ints stated = node.attrs().integers("kernel_shape");
+  if (!stated.empty() && stated != kernel) {
+    fail(ErrorCode::bad_input, "kernel_shape is ", std::span<const std::int64_t>(stated),
+         ", the weights have ", std::span<const std::int64_t>(kernel));
+  }
+  const bool bias = bias_input(node) >= 0;
+  if (bias) node.expect_dtype(2, {node.dtype(0)});
+  if (bias && !(node.rank(2) == 1 && node.shape(2)[0] == w[0])) {
+    fail(ErrorCode::bad_input, "a bias of shape ", node.shape(2).extents(), " for ", w[0],
+         " output channels");
+  }
+  Ints extents = infer_window(node, kernel, false);
+  extents.insert(extents.begin(), {x[0], w[0]});
+  node.set_output(0, node.dtype(0), extents);
+}
+
+template <class T>
+void reference_as(const ReferenceArgs& args) {
+  const Shape& xs = args.in[0].mapping.shape();
+  const Shape& ws = args.in[1].mapping.shape();
+  const Shape& ys = args.out[0].mapping.shape();
+  const Window w = window_of(args.node.attrs(), ws.extents().subspan(2), xs, ys);
+  const std::int64_t group_in = ws[1];
+  const std::int64_t group_out = ws[0] / args.node.attrs().integer("group", 1);
+  const T* x = args.input<T>(0);
+  const T* weights = args.input<T>(1);
+  const T* bias = bias_input(args.node) < 0 ? nullptr : args.input<T>(2);
+  T* y = args.output<T>(0);
+  for (std::int64_t n = 0; n < ys[0]; ++n) {
+    for (std::int64_t o = 0; o < ys[1]; ++o) {
+      const std::int64_t first = o / group_out * group_in;
+      for (std::int64_t z = 0; z < w.out[0]; ++z) {
+        for (std::int64_t v = 0; v < w.out[1]; ++v) {
+          for (std::int64_t u = 0; u < w.out[2]; ++u) {
+            double sum = bias == nullptr ? 0.0 : static_cast<double>(bias[o]);
+            const T* k = weights + o * group_in * w.taps();
+            for (std::int64_t c = first; c < first + group_in; ++c) {
+              const T* plane = x + (n * xs[1] + c) * w.in_pixels();
+              for (std::int64_t kz = 0; kz < w.kernel[0]; ++kz) {
+                for (std::int64_t ky = 0; ky < w.kernel[1]; ++ky) {
+                  for (std::int64_t kx = 0; kx < w.kernel[2]; ++kx, ++k) {
+                    const std::int64_t iz = z * w.stride[0] + kz * w.dilation[0] - w.pad_begin[0];
+                    const std::int64_t iy = v * w.stride[1] + ky * w.dilation[1] - w.pad_begin[1];
+                    const std::int64_t ix = u * w.stride[2] + kx * w.dilation[2] - w.pad_begin[2];
+                    if (iz < 0 || iz >= w.in[0] || iy < 0 || iy >= w.in[1] || ix < 0 ||
+                        ix >= w.in[2]) {
+                      continue;
+                    }
+                    sum += static_cast<double>(plane[(iz * w.in[1] + iy) * w.in[2] + ix]) *
+                           static_cast<double>(*k);
+                  }
+                }
+              }
+            }
+            *y++ = static_cast<T>(sum);
+          }
+        }
+      }
+    }
+  }
+}
+
+void reference(const ReferenceArgs& args) {
+  if (args.node.dtype(0) == DType::f64) {
+    reference_as<double>(args);
+  } else {
+    reference_as<float>(args);
+  }
+}
+
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  if (node.dtype(0) != DType::f32 || node.output().shape.elements() == 0 ||
+      node.shape(1).elements() == 0) {
+    return;
+  }
+  offer_pixel_conv(request, out);
+}
+
+void axes(const NodeRef& node, AxisLinks& links) {
+  const Node& n = node.node();
+  name_spatial(node, links, n.inputs[0], "n", "c");
+  name_spatial(node, links, n.inputs[1], "o", "i");
+  name_spatial(node, links, n.outputs[0], "n", "c");
+  links.link(n.inputs[0], 0, n.outputs[0], 0);
+}
+
+constexpr ForeignName kNames[] = {{"onnx", "Conv"}};
+
+constexpr OpDef kOps[] = {{
+    .name = "conv",
+    .aliases = kNames,
+    .category = Category::fixed,
+    .infer = infer,
+    .reference = reference,
+    .offers = offers,
+    .axes = axes,
+    .epilogue = true,
+}};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_conv;
+const std::span<const OpDef> ops_conv = kOps;
+
+}  // namespace stowage

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution as pixel_gemm. Every stride, dilation and padding is in the table of pointers; the
+// layouts differ in how far apart pixels and blocks of channels are.
+#include "ops/conv/pixel_conv.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "ops/conv/tiles.h"
+
+namespace stowage {
+
+namespace {
+
+// Tables live on the stack of the task.
+constexpr int kTableEntries = 2048, kMostPixels = 512;
+constexpr std::int64_t kCopyFloats = 6144;
+
+struct PixelConv {
+  Window w;
+  std::int64_t batch = 1, group = 1;
+  PixelGemm gemm;
+  std::int64_t in_image = 0, in_group = 0, in_pixel = 0;
+  std::int64_t out_image = 0, out_group = 0, out_pixel = 0;
+  std::int64_t w_group = 0;
+  /// Taps of one row of the window are one run: channels last, no dilation along w.
+  bool rows = false;
+  std::int64_t row_floats = 0;  ///< of the input, w axis, channels last
+  Extents3 taps{1, 1, 1};       ///< of the table
+  TaskGrid grid;
+  EpiloguePorts ports;
+};
+
+/// Fills the table for output pixels one by one.
+class TableBuilder {
+ public:
+  TableBuilder(const PixelConv& conv, const float* image, std::int64_t first) noexcept
+      : c_(conv), image_(image) {
+    x_ = first % c_.w.out[2];
+    y_ = first / c_.w.out[2] % c_.w.out[1];
+    z_ = first / c_.w.out[2] / c_.w.out[1];
+    next_ = first;
+  }
+
+  /// Up to `most` pixels; fewer when the copies of padded runs fill their buffer.
+  int fill(std::int64_t most) noexcept {
+    copied_ = 0;
+    most = std::min<std::int64_t>({most, kMostPixels, stride()});
+    int count = 0;
+    for (; count < most; ++count, ++next_) {
+      if (!add(count)) break;
+      at[count] = next_ * c_.out_pixel;
+      step();
+    }
+    return count;
+  }
+
+  std::int64_t stride() const noexcept {
+    return kTableEntries / static_cast<std::int64_t>(c_.gemm.w_tap.size());
+  }
+
+  const float* table[kTableEntries];
+  std::int64_t at[kMostPixels];
+
+ private:
+  void step() noexcept {
+    if (++x_ < c_.w.out[2]) return;
+    x_ = 0;
+    if (++y_ < c_.w.out[1]) return;
+    y_ = 0;
+    ++z_;
+  }
+
+  bool add(int column) noexcept {
+    const Window& w = c_.w;
+    const std::int64_t z0 = z_ * w.stride[0] - w.pad_begin[0];
+    const std::int64_t y0 = y_ * w.stride[1] - w.pad_begin[1];
+    const std::int64_t x0 = x_ * w.stride[2] - w.pad_begin[2];
+    const float** entry = table + column;
+    const std::int64_t pitch = stride();
+    const std::int64_t reach = (w.kernel[2] - 1) * w.dilation[2];
+    const bool inside_x = x0 >= 0 && x0 + reach < w.in[2];
+    if (c_.rows && !inside_x && copied_ + c_.taps[0] * c_.taps[1] * c_.gemm.run > kCopyFloats) {
+      return false;
+    }
+    for (std::int64_t kz = 0; kz < c_.taps[0]; ++kz) {
+      const std::int64_t z = z0 + kz * w.dilation[0];
+      for (std::int64_t ky = 0; ky < c_.taps[1]; ++ky) {
+        const std::int64_t y = y0 + ky * w.dilation[1];
+        if (z < 0 || z >= w.in[0] || y < 0 || y >= w.in[1]) {
+          for (std::int64_t kx = 0; kx < c_.taps[2]; ++kx, entry += pitch) *entry = zero_run();
+          continue;
+        }
+        const float* row = image_ + (z * w.in[1] + y) * w.in[2] * c_.in_pixel;
+        if (c_.rows) {
+          *entry = inside_x ? row + x0 * c_.in_pixel : copy_run(row, x0);
+          entry += pitch;
+        } else if (inside_x) {
+          const float* p = row + x0 * c_.in_pixel;
+          const std::int64_t ahead = w.dilation[2] * c_.in_pixel;
+          for (std::int64_t kx = 0; kx < c_.taps[2]; ++kx, entry += pitch, p += ahead) *entry = p;
+        } else {
+          for (std::int64_t kx = 0; kx < c_.taps[2]; ++kx, entry += pitch) {
+            const std::int64_t x = x0 + kx * w.dilation[2];
+            *entry = x >= 0 && x < w.in[2] ? row + x * c_.in_pixel : zero_run();
+          }
+        }
+      }
+    }
+    return true;
+  }
+
+  /// The run of a window row that sticks out, with zeros where there is padding.
+  const float* copy_run(const float* row, std::int64_t x0) noexcept {
+    float* to = copies_ + copied_;
+    copied_ += c_.gemm.run;
+    const std::int64_t begin = std::clamp<std::int64_t>(-x0, 0, c_.w.kernel[2]);
+    const std::int64_t end = std::clamp<std::int64_t>(c_.w.in[2] - x0, begin, c_.w.kernel[2]);
+    std::fill(to, to + c_.gemm.run, 0.0f);
+    std::copy(row + (x0 + begin) * c_.in_pixel, row + (x0 + end) * c_.in_pixel,
+              to + begin * c_.in_pixel);
+    return to;
+  }
+
+  const PixelConv& c_;
+  const float* image_;
+  std::int64_t x_, y_, z_, next_;
+  std::int64_t copied_ = 0;
+  float copies_[kCopyFloats];
+};
+
+void run_task(const PixelConv& c, const KernelArgs& args, std::int64_t task) noexcept {
+  const std::int64_t share = task % c.grid.shares;
+  task /= c.grid.shares;
+  const std::int64_t block = task % c.grid.blocks;
+  task /= c.grid.blocks;
+  const std::int64_t g = task % c.group, n = task / c.group;
+
+  const std::int64_t panels = c.gemm.panels(tile_lanes());
+  const std::int64_t channel = g * c.gemm.channels;
+  PixelGemmCall call;
+  call.weights = args.input<float>(1) + g * c.w_group;
+  if (c.ports.bias >= 0) {
+    call.bias = args.input<float>(static_cast<std::size_t>(c.ports.bias)) + channel;
+  }
+  const std::int64_t out = n * c.out_image + g * c.out_group;
+  call.out = args.output<float>(0) + out;
+  if (c.ports.residual >= 0) {
+    call.residual = args.input<float>(static_cast<std::size_t>(c.ports.residual)) + out;
+  }
+  if (c.ports.slope >= 0) {
+    call.slope = args.input<float>(static_cast<std::size_t>(c.ports.slope)) +
+                 (c.ports.one_slope ? 0 : channel);
+  }
+  call.panel_begin = panels * share / c.grid.shares;
+  call.panel_end = panels * (share + 1) / c.grid.shares;
+
+  std::int64_t begin = block * c.grid.block;
+  const std::int64_t end = std::min(begin + c.grid.block, c.w.out_pixels());
+  TableBuilder builder(c, args.input<float>(0) + n * c.in_image + g * c.in_group, begin);
+  while (begin < end) {
+    call.count = builder.fill(end - begin);
+    call.pixels = builder.table;
+    call.pixel_stride = builder.stride();
+    call.out_at = builder.at;
+    pixel_gemm(c.gemm, call);
+    begin += call.count;
+  }
+}
+
+/// `text` over the axis names of `shape`: digits 0..4 behind a '$' stand for its axes.
+Layout layout_by_position(const Shape& shape, std::string_view pattern) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '$') {
+      out += pattern[i];
+    } else {
+      out += shape.axis(pattern[++i] - '0').name();
+    }
+  }
+  return Layout::parse(out);
+}
+
+std::string spatial_text(const Shape& shape) {
+  std::string out;
+  for (int i = 2; i < shape.rank(); ++i) out += text(" $", i);
+  return out;
+}
+
+struct ConvFacts {
+  Window w;
+  std::int64_t batch, group, in_channels, out_channels;  // channels of one group
+};
+
+ConvFacts facts_of(const NodeRef& node) {
+  const Shape& x = node.shape(0);
+  const Shape& k = node.shape(1);
+  const std::int64_t group = node.attrs().integer("group", 1);
+  return {window_of(node.attrs(), k.extents().subspan(2), x, node.output().shape), x[0], group,
+          k[1], k[0] / group};
+}
+
+/// What both ends of the fast path have in common; layouts decide the distances.
+struct Variant {
+  bool in_blocked, out_blocked;
+};
+
+bool bind_variant(const ConvFacts& f, Variant v, PixelConv& c) {
+  const std::int64_t lanes = tile_lanes();
+  const std::int64_t all_in = f.in_channels * f.group, all_out = f.out_channels * f.group;
+  const std::int64_t in_blocks = ceil_div(f.in_channels, lanes);
+  const std::int64_t out_blocks = ceil_div(f.out_channels, lanes);
+  c.w = f.w;
+  c.batch = f.batch;
+  c.group = f.group;
+  c.taps = f.w.kernel;
+  PixelGemm& g = c.gemm;
+  g.channels = f.out_channels;
+  g.panel = f.group > 1 && v.in_blocked ? tile_panel_dividing(out_blocks) : tile_panel(out_blocks);
+  g.w_row = v.in_blocked || f.group == 1 ? g.panel * lanes : out_blocks * lanes;
+
+  if (v.in_blocked) {
+    const std::int64_t plane = f.w.in_pixels() * lanes;
+    c.in_pixel = lanes;
+    c.in_image = ceil_div(all_in, lanes) * plane;
+    c.in_group = in_blocks * plane;
+    g.outer = in_blocks;
+    g.in_outer = plane;
+    g.run = in_blocks == 1 ? f.in_channels : lanes;
+    g.last_run = f.in_channels - (in_blocks - 1) * lanes;
+  } else {
+    c.in_pixel = all_in;
+    c.in_image = f.w.in_pixels() * all_in;
+    c.in_group = f.in_channels;
+    const std::int64_t row_run = f.w.kernel[2] * f.in_channels;
+    c.rows = f.group == 1 && f.w.dilation[2] == 1 && row_run <= kZeroRun &&
+             row_run * f.w.kernel[0] * f.w.kernel[1] <= kCopyFloats;
+    if (c.rows) c.taps[2] = 1;
+    g.run = g.last_run = c.rows ? row_run : f.in_channels;
+  }
+  const std::int64_t taps = c.taps[0] * c.taps[1] * c.taps[2];
+  if (taps > kTableEntries || (!v.in_blocked && g.run > kZeroRun)) return false;
+  const std::int64_t tap_rows = v.in_blocked ? lanes : g.run;
+  for (std::int64_t t = 0; t < taps; ++t) g.w_tap.push_back(t * tap_rows * g.w_row);
+  g.w_outer = taps * tap_rows * g.w_row;
+  g.w_panel = v.in_blocked || f.group == 1 ? g.outer * g.w_outer : g.panel * lanes;
+  c.w_group = v.in_blocked ? out_blocks / g.panel * g.w_panel : g.w_outer;
+
+  const std::int64_t pixels = f.w.out_pixels();
+  if (v.out_blocked) {
+    c.out_pixel = lanes;
+    g.out_block = pixels * lanes;
+    c.out_image = ceil_div(all_out, lanes) * g.out_block;
+    c.out_group = out_blocks * g.out_block;
+  } else {
+    c.out_pixel = all_out;
+    g.out_block = lanes;
+    c.out_image = pixels * all_out;
+    c.out_group = f.out_channels;
+    g.out_padded = false;
+  }
+  return true;
+}
+
+Layout weights_layout(const Shape& shape, const ConvFacts& f, const PixelConv& c, Variant v) {
+  const std::int64_t lanes = tile_lanes(), row = c.gemm.w_row;
+  const std::string taps = spatial_text(shape);
+  if (v.in_blocked) {
+    return layout_by_position(
+        shape, text("$0/", row, " $1/", lanes, taps, " $1%", lanes, " $0%", row));
+  }
+  if (f.group == 1) return layout_by_position(shape, text("$0/", row, taps, " $1 $0%", row));
+  return layout_by_position(
+      shape, text("$0/", f.out_channels, taps, " $1 ($0%", f.out_channels, ")~", row));
+}
+
+}  // namespace
+
+TaskGrid share_pixels(std::int64_t pixels, std::int64_t panels, std::int64_t repeats, int threads,
+                      std::int64_t most_pixels, bool weights_heavy) {
+  TaskGrid grid;
+  grid.blocks = std::max<std::int64_t>(ceil_div(pixels, most_pixels), 1);
+  if (threads > 1) {
+    const std::int64_t wanted = 4 * std::int64_t{threads};
+    const auto missing = [&] { return ceil_div(wanted, repeats * grid.blocks * grid.shares); };
+    if (weights_heavy) grid.shares = std::min(panels, missing());
+    // Tiles of few pixels waste registers, so blocks of few pixels waste time.
+    const std::int64_t most_blocks = std::max<std::int64_t>(pixels / 48, grid.blocks);
+    grid.blocks = std::min(most_blocks, grid.blocks * missing());
+    grid.shares = std::min(panels, grid.shares * missing());
+  }
+  grid.block = std::max<std::int64_t>(ceil_div(pixels, grid.blocks), 1);
+  grid.blocks = ceil_div(pixels, grid.block);
+  return grid;
+}
+
+int bias_input(const NodeRef& node) {
+  const Epilogue& e = node.node().epilogue;
+  return node.has(2) && e.residual_input != 2 && e.slope_input != 2 ? 2 : -1;
+}
+
+EpiloguePorts epilogue_ports(const NodeRef& node) {
+  const Epilogue& e = node.node().epilogue;
+  EpiloguePorts ports{bias_input(node), e.residual_input, e.slope_input, false};
+  if (e.slope_input >= 0) ports.one_slope = node.shape(e.slope_input).elements() == 1;
+  return ports;
+}
+
+void add_epilogue_layouts(const NodeRef& node, const Layout& out, std::int64_t lanes,
+                          std::vector<Layout>& in) {
+  const Epilogue& e = node.node().epilogue;
+  if (e.residual_input >= 0) {
+    const Shape& from = node.output().shape;
+    const Shape& to = node.shape(e.residual_input);
+    in[static_cast<std::size_t>(e.residual_input)] = out.renamed(from.axes(), to.axes());
+  }
+  if (e.slope_input >= 0) {
+    in[static_cast<std::size_t>(e.slope_input)] = padded_vector(node.shape(e.slope_input), lanes);
+  }
+}
+
+void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
+  const NodeRef& node = request.node;
+  const std::int64_t lanes = tile_lanes();
+  if (request.target.lanes != lanes) return;
+  const ConvFacts f = facts_of(node);
+  const bool whole_groups = f.in_channels % lanes == 0 && f.out_channels % lanes == 0;
+  for (const Variant v : {Variant{true, true}, Variant{false, true}, Variant{false, false},
+                          Variant{true, false}}) {
+    // Groups that cut blocks need channels last on both ends.
+    if (f.group > 1 && v.in_blocked != v.out_blocked) continue;
+    if (f.group > 1 && v.in_blocked && !whole_groups) continue;
+    auto conv = std::make_shared<PixelConv>();
+    if (!bind_variant(f, v, *conv)) continue;
+    const std::int64_t panels = conv->gemm.panels(static_cast<int>(lanes));
+    const std::int64_t most = std::min<std::int64_t>(
+        kMostPixels, kTableEntries / static_cast<std::int64_t>(conv->gemm.w_tap.size()));
+    const bool heavy = node.shape(1).elements() >
+                       node.shape(0).elements() + node.output().shape.elements();
+    conv->grid = share_pixels(f.w.out_pixels(), panels, f.batch * f.group, request.target.threads,
+                              most, heavy);
+    conv->gemm.activation = node.node().epilogue.activation;
+    conv->ports = epilogue_ports(node);
+    conv->gemm.one_slope = conv->ports.one_slope;
+
+    Offer offer;
+    offer.kernel = v.in_blocked ? "conv_blocked" : "conv_channels_last";
+    offer.in.resize(node.node().inputs.size());
+    const auto activations = [&](const Shape& shape, bool blocked) {
+      return blocked ? Layout::blocked(shape, 1, static_cast<int>(lanes)) : channels_last(shape);
+    };
+    offer.in[0] = activations(node.shape(0), v.in_blocked);
+    offer.in[1] = weights_layout(node.shape(1), f, *conv, v);
+    if (conv->ports.bias >= 0) offer.in[2] = padded_vector(node.shape(2), lanes);
+    offer.out = {activations(node.output().shape, v.out_blocked)};
+    add_epilogue_layouts(node, offer.out[0], lanes, offer.in);
+    offer.flops = 2.0 * static_cast<double>(node.output().shape.elements()) *
+                  static_cast<double>(f.in_channels * f.w.taps());
+    const double used = static_cast<double>(f.out_channels) /
+                        static_cast<double>(round_up(f.out_channels, lanes));
+    offer.efficiency = (v.in_blocked ? 0.85 : 0.75) * used;
+    offer.bind = [conv] {
+      return Kernel([conv](const KernelArgs& args) {
+        const std::int64_t tasks = conv->batch * conv->group * conv->grid.blocks * conv->grid.shares;
+        parallel(args.pool, static_cast<std::size_t>(tasks), [&](std::size_t i) {
+          run_task(*conv, args, static_cast<std::int64_t>(i));
+        });
+      });
+    };
+    offers.push_back(std::move(offer));
+  }
+}
+
+}  // namespace stowage

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// pixel_gemm for every instruction set.
+#include "ops/conv/tiles.h"
+
+#include <algorithm>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/conv/tiles.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "ops/conv/epilogue-inl.h"
+
+#undef STOWAGE_UNROLL
+#if defined(__clang__)
+#define STOWAGE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define STOWAGE_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace stowage::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+constexpr D kTag;
+constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
+
+// The accumulators of a tile, a row of weights and one pixel must fit into the registers.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
+constexpr int kMaxPanel = 4, kFullPixels = 6;
+#else
+constexpr int kMaxPanel = 2, kFullPixels = 6;
+#endif
+/// The largest tile of any panel: in pixels, and in vectors.
+constexpr int kMostPixels = 12, kMostVectors = 24;
+
+/// Weights of a panel that are walked before the next tile of pixels: they stay in L2.
+constexpr std::int64_t kSlabFloats = 48 * 1024;
+
+/// The part of the sum that one pass over the tiles adds.
+struct Slab {
+  std::int64_t outer_begin, outer_end;
+  int tap_begin, tap_end;
+  std::int64_t k_begin, k_end;  // of the run; k_end is for all but the last outer step
+  bool first, last;
+};
+
+struct Tile {
+  const PixelGemm* gemm;
+  const PixelGemmCall* call;
+  const float* const* pixels;  // of tap 0
+  const std::int64_t* out_at;
+  const float* weights;   // of the panel
+  const float* bias;      // of the panel or null
+  const float* residual;  // of the panel or null
+  float* out;             // of the panel
+  std::int64_t out_block;
+  const std::int64_t* residual_at;
+  const Slab* slab;
+};
+
+template <int P, int NB>
+HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
+  const PixelGemm& g = *t.gemm;
+  const Slab& s = *t.slab;
+  const float* const zero = zero_run();
+  const std::int64_t row = g.w_row;
+  for (std::int64_t o = s.outer_begin; o < s.outer_end; ++o) {
+    const std::int64_t advance = o * g.in_outer;
+    const std::int64_t run = o + 1 == g.outer ? std::min(s.k_end, g.last_run) : s.k_end;
+    const float* const* pointers = t.pixels + s.tap_begin * t.call->pixel_stride;
+    for (int tap = s.tap_begin; tap < s.tap_end; ++tap, pointers += t.call->pixel_stride) {
+      const float* px[P];
+      STOWAGE_UNROLL
+      for (int p = 0; p < P; ++p) px[p] = pointers[p] == zero ? zero : pointers[p] + advance;
+      const float* w = t.weights + o * g.w_outer + g.w_tap[static_cast<std::size_t>(tap)] +
+                       s.k_begin * row;
+      for (std::int64_t k = s.k_begin; k < run; ++k, w += row) {
+        V wv[NB];
+        STOWAGE_UNROLL
+        for (int n = 0; n < NB; ++n) wv[n] = hn::LoadU(kTag, w + n * kLanes);
+        STOWAGE_UNROLL
+        for (int p = 0; p < P; ++p) {
+          const V x = hn::Set(kTag, px[p][k]);
+          STOWAGE_UNROLL
+          for (int n = 0; n < NB; ++n) acc[p][n] = hn::MulAdd(x, wv[n], acc[p][n]);
+        }
+      }
+    }
+  }
+}
+
+template <int P, int NB>
+HWY_NOINLINE void compute_tile(const Tile& t) {
+  V acc[P][NB];
+  if (!t.slab->first) {
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) {
+      STOWAGE_UNROLL
+      for (int n = 0; n < NB; ++n) acc[p][n] = hn::LoadU(kTag, t.out + t.out_at[p] + n * t.out_block);
+    }
+  } else if (t.bias != nullptr) {
+    STOWAGE_UNROLL
+    for (int n = 0; n < NB; ++n) {
+      const V b = hn::LoadU(kTag, t.bias + n * kLanes);
+      STOWAGE_UNROLL
+      for (int p = 0; p < P; ++p) acc[p][n] = b;
+    }
+  } else {
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) {
+      STOWAGE_UNROLL
+      for (int n = 0; n < NB; ++n) acc[p][n] = hn::Zero(kTag);
+    }
+  }
+  multiply<P, NB>(t, acc);
+  if (t.slab->last && t.residual != nullptr) {
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) {
+      STOWAGE_UNROLL
+      for (int n = 0; n < NB; ++n) {
+        acc[p][n] =
+            hn::Add(acc[p][n], hn::LoadU(kTag, t.residual + t.residual_at[p] + n * t.gemm->out_block));
+      }
+    }
+  }
+  const Activation& act = t.gemm->activation;
+  if (t.slab->last && act.kind == Activation::Kind::clip) {
+    const V lo = hn::Set(kTag, act.a), hi = hn::Set(kTag, act.b);
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) {
+      STOWAGE_UNROLL
+      for (int n = 0; n < NB; ++n) acc[p][n] = hn::Min(hn::Max(acc[p][n], lo), hi);
+    }
+  }
+  STOWAGE_UNROLL
+  for (int p = 0; p < P; ++p) {
+    STOWAGE_UNROLL
+    for (int n = 0; n < NB; ++n) hn::StoreU(acc[p][n], kTag, t.out + t.out_at[p] + n * t.out_block);
+  }
+}
+
+using TileFunction = void (*)(const Tile&);
+
+struct TileChoice {
+  int pixels;
+  TileFunction function;
+};
+
+/// The tile for the next of `rest` pixels in a panel of `blocks`.
+TileChoice choose_tile(int blocks, int rest) {
+  if (blocks == kMaxPanel) {
+    // Tiles of nearly equal size instead of a small last one.
+    static constexpr TileFunction full[] = {
+        compute_tile<1, kMaxPanel>, compute_tile<2, kMaxPanel>, compute_tile<3, kMaxPanel>,
+        compute_tile<4, kMaxPanel>, compute_tile<5, kMaxPanel>, compute_tile<6, kMaxPanel>};
+    static_assert(std::size(full) == kFullPixels);
+    const int tiles = (rest + kFullPixels - 1) / kFullPixels;
+    const int pixels = (rest + tiles - 1) / tiles;
+    return {pixels, full[pixels - 1]};
+  }
+  if constexpr (kMaxPanel > 2) {
+    if (blocks == 3) {
+      if (rest >= 8) return {8, compute_tile<8, 3>};
+      if (rest >= 4) return {4, compute_tile<4, 3>};
+      if (rest >= 2) return {2, compute_tile<2, 3>};
+      return {1, compute_tile<1, 3>};
+    }
+    if (blocks == 2) {
+      if (rest >= 12) return {12, compute_tile<12, 2>};
+      if (rest >= 6) return {6, compute_tile<6, 2>};
+      if (rest >= 3) return {3, compute_tile<3, 2>};
+      return {1, compute_tile<1, 2>};
+    }
+  }
+  if (rest >= 12) return {12, compute_tile<12, 1>};
+  if (rest >= 6) return {6, compute_tile<6, 1>};
+  if (rest >= 3) return {3, compute_tile<3, 1>};
+  return {1, compute_tile<1, 1>};
+}
+
+/// Activations that compute_tile leaves, over values that it has just stored. `channel` is the
+/// first of the panel.
+void finish_tile(const Tile& t, int pixels, int blocks, std::int64_t channel) {
+  const PixelGemm& g = *t.gemm;
+  const float* slope = t.call->slope;
+  for (int n = 0; n < blocks; ++n) {
+    const std::int64_t first = channel + n * kLanes;
+    V s = hn::Zero(kTag);
+    if (slope != nullptr) {
+      s = g.one_slope ? hn::Set(kTag, slope[0]) : hn::LoadU(kTag, slope + first);
+    }
+    const std::int64_t valid = std::min(g.channels - first, kLanes);
+    const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(valid));
+    for (int p = 0; p < pixels; ++p) {
+      float* at = t.out + t.out_at[p] + n * t.out_block;
+      const V y = activate(kTag, g.activation, hn::LoadU(kTag, at), s);
+      hn::StoreU(hn::IfThenElseZero(mask, y), kTag, at);
+    }
+  }
+}
+
+/// Tiles of one panel for one slab. `aside`: the last block has no room behind its channels, so
+/// each tile is made there and copied; null otherwise.
+void run_tiles(const PixelGemmCall& call, Tile t, int blocks, std::int64_t channel, float* aside) {
+  const PixelGemm& g = *t.gemm;
+  const bool finish = t.slab->last && !is_plain(g.activation);
+  std::int64_t aside_at[kMostPixels];
+  for (int p = 0; p < kMostPixels; ++p) aside_at[p] = p * blocks * kLanes;
+  float* const out = t.out;
+  for (int p = 0; p < call.count;) {
+    const TileChoice tile = choose_tile(blocks, call.count - p);
+    t.pixels = call.pixels + p;
+    t.residual_at = call.out_at + p;
+    t.out_at = aside == nullptr ? t.residual_at : aside_at;
+    t.out = aside == nullptr ? out : aside;
+    t.out_block = aside == nullptr ? g.out_block : kLanes;
+    tile.function(t);
+    if (finish) finish_tile(t, tile.pixels, blocks, channel);
+    for (int i = 0; aside != nullptr && i < tile.pixels; ++i) {
+      for (int n = 0; n < blocks; ++n) {
+        const std::int64_t valid = std::min(g.channels - channel - n * kLanes, kLanes);
+        std::memcpy(out + t.residual_at[i] + n * g.out_block, aside + (i * blocks + n) * kLanes,
+                    static_cast<std::size_t>(valid) * sizeof(float));
+      }
+    }
+    p += tile.pixels;
+  }
+}
+
+/// Calls run(slab) for slabs of at most `rows` rows of weights, cut along the outermost loop that
+/// has more than one step.
+template <class F>
+void for_each_slab(const PixelGemm& g, std::int64_t rows, F&& run) {
+  const std::int64_t taps = g.taps();
+  const std::int64_t steps = g.outer > 1 ? g.outer : taps > 1 ? taps : g.run;
+  const std::int64_t step_rows = g.outer > 1 ? taps * g.run : taps > 1 ? g.run : 1;
+  const std::int64_t slabs = std::max<std::int64_t>((steps * step_rows + rows - 1) / rows, 1);
+  const std::int64_t length = std::max<std::int64_t>((steps + slabs - 1) / slabs, 1);
+  std::int64_t begin = 0;
+  do {
+    const std::int64_t end = std::min(begin + length, steps);
+    Slab s{0, g.outer, 0, static_cast<int>(taps), 0, g.run, begin == 0, end == steps};
+    if (g.outer > 1) {
+      s.outer_begin = begin;
+      s.outer_end = end;
+    } else if (taps > 1) {
+      s.tap_begin = static_cast<int>(begin);
+      s.tap_end = static_cast<int>(end);
+    } else {
+      s.k_begin = begin;
+      s.k_end = end;
+    }
+    run(s);
+    begin = end;
+  } while (begin < steps);
+}
+
+void run(const PixelGemm& g, const PixelGemmCall& call) {
+  HWY_ALIGN float aside[kMostVectors * kLanes];
+  const std::int64_t width = g.panel * kLanes;
+  for (std::int64_t panel = call.panel_begin; panel < call.panel_end; ++panel) {
+    const std::int64_t channel = panel * width;
+    const std::int64_t channels = std::min(g.channels - channel, width);
+    const int blocks = static_cast<int>((channels + kLanes - 1) / kLanes);
+    const bool spill = !g.out_padded && channels % kLanes != 0;
+    Tile t{};
+    t.gemm = &g;
+    t.call = &call;
+    t.weights = call.weights + panel * g.w_panel;
+    t.bias = call.bias == nullptr ? nullptr : call.bias + channel;
+    const std::int64_t at = panel * g.panel * g.out_block;
+    t.residual = call.residual == nullptr ? nullptr : call.residual + at;
+    t.out = call.out + at;
+    // What is made aside is finished at once.
+    const std::int64_t rows = spill ? INT64_MAX / 2 : std::max<std::int64_t>(kSlabFloats / (blocks * kLanes), 1);
+    for_each_slab(g, rows, [&](const Slab& slab) {
+      t.slab = &slab;
+      run_tiles(call, t, blocks, channel, spill ? aside : nullptr);
+    });
+  }
+}
+
+int lanes() { return static_cast<int>(kLanes); }
+
+int max_panel() { return kMaxPanel; }
+
+}  // namespace
+}  // namespace stowage::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stowage {
+
+namespace {
+
+HWY_EXPORT(run);
+HWY_EXPORT(lanes);
+HWY_EXPORT(max_panel);
+
+alignas(64) constinit const float kZeros[kZeroRun] = {};
+
+/// What a block costs in a panel of that many, relative to a panel of four: small panels reuse
+/// a pixel less often.
+double block_cost(int blocks) {
+  static constexpr double cost[] = {0, 1.25, 1.08, 1.04, 1.0};
+  return cost[std::min(blocks, 4)];
+}
+
+}  // namespace
+
+int tile_lanes() noexcept { return HWY_DYNAMIC_DISPATCH(lanes)(); }
+
+int tile_panel(std::int64_t blocks) noexcept {
+  const int most = HWY_DYNAMIC_DISPATCH(max_panel)();
+  int best = 1;
+  double best_cost = 1e300;
+  for (int panel = static_cast<int>(std::min<std::int64_t>(blocks, most)); panel >= 1; --panel) {
+    const auto whole = static_cast<double>(blocks / panel);
+    const int rest = static_cast<int>(blocks % panel);
+    const double cost = whole * panel * block_cost(panel) + rest * block_cost(rest);
+    if (cost < best_cost) {
+      best = panel;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+int tile_panel_dividing(std::int64_t blocks) noexcept {
+  int panel = HWY_DYNAMIC_DISPATCH(max_panel)();
+  while (blocks % panel != 0) --panel;
+  return panel;
+}
+
+const float* zero_run() noexcept { return kZeros; }
+
+void pixel_gemm(const PixelGemm& gemm, const PixelGemmCall& call) noexcept {
+  HWY_DYNAMIC_DISPATCH(run)(gemm, call);
+}
+
+}  // namespace stowage
+#endif

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks and arithmetic of sliding windows.
+#include "ops/conv/window.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/checked.h"
+#include "base/text.h"
+
+namespace stowage {
+
+namespace {
+
+Ints spatial_ints(const NodeRef& node, std::string_view name, int rank, int count,
+                  std::int64_t otherwise, std::int64_t least) {
+  Ints v = node.attrs().integers(name);
+  if (v.empty()) v.assign(static_cast<std::size_t>(rank * count), otherwise);
+  if (static_cast<int>(v.size()) != rank * count) {
+    fail(ErrorCode::bad_input, name, " has ", v.size(), " entries where ", rank * count,
+         " are needed for ", rank, " spatial axes");
+  }
+  for (const std::int64_t x : v) {
+    if (x < least || x > (std::int64_t{1} << 31)) {
+      fail(ErrorCode::bad_input, name, " is ", std::span<const std::int64_t>(v), "; at least ",
+           least, " is needed");
+    }
+  }
+  return v;
+}
+
+}  // namespace
+
+int check_spatial_rank(const NodeRef& node) {
+  const int rank = node.rank(0) - 2;
+  if (rank < 1) {
+    fail(ErrorCode::bad_input, "the input has rank ", node.rank(0),
+         "; batch, channels and at least one spatial axis are needed");
+  }
+  if (rank > 3) fail(ErrorCode::unsupported, rank, " spatial axes; at most 3 are supported");
+  if (node.attrs().has("kernel_shape")) {
+    spatial_ints(node, "kernel_shape", rank, 1, 1, 1);
+  }
+  return rank;
+}
+
+Ints infer_window(const NodeRef& node, const Ints& kernel, bool ceil_mode) {
+  Attributes& attrs = node.attrs();
+  const int rank = static_cast<int>(kernel.size());
+  const Shape& in = node.shape(0);
+  const Ints strides = spatial_ints(node, "strides", rank, 1, 1, 1);
+  const Ints dilations = spatial_ints(node, "dilations", rank, 1, 1, 1);
+  Ints pads = spatial_ints(node, "pads", rank, 2, 0, 0);
+  const std::string auto_pad = attrs.string("auto_pad", "NOTSET");
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  if (!same && auto_pad != "NOTSET" && auto_pad != "VALID") {
+    fail(ErrorCode::bad_input, "auto_pad is '", auto_pad,
+         "'; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known");
+  }
+  if (auto_pad == "VALID") std::fill(pads.begin(), pads.end(), 0);
+  Ints out;
+  for (int i = 0; i < rank; ++i) {
+    const auto a = static_cast<std::size_t>(i), b = static_cast<std::size_t>(i + rank);
+    const std::int64_t extent = in[i + 2], stride = strides[a];
+    const std::int64_t reach = checked_add(checked_mul(kernel[a] - 1, dilations[a]), 1);
+    if (same) {
+      const std::int64_t steps = ceil_div(extent, stride);
+      const std::int64_t total =
+          std::max<std::int64_t>(checked_add(checked_mul(steps - 1, stride), reach) - extent, 0);
+      pads[a] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+      pads[b] = total - pads[a];
+    }
+    const std::int64_t padded = checked_add(checked_add(extent, pads[a]), pads[b]);
+    if (padded < reach) {
+      fail(ErrorCode::bad_input, "a window of ", reach, " does not fit into spatial axis ", i,
+           " of extent ", extent, " with ", pads[a] + pads[b], " of padding");
+    }
+    std::int64_t steps = (padded - reach) / stride + 1;
+    if (ceil_mode && !same && (padded - reach) % stride != 0 && steps * stride < extent + pads[a]) {
+      ++steps;  // the last window is partly outside, but begins inside
+    }
+    out.push_back(steps);
+  }
+  attrs.set("strides", strides);
+  attrs.set("dilations", dilations);
+  attrs.set("pads", pads);
+  attrs.set("kernel_shape", kernel);
+  attrs.erase("auto_pad");
+  return out;
+}
+
+Window window_of(const Attributes& attrs, std::span<const std::int64_t> kernel, const Shape& in,
+                 const Shape& out) {
+  Window w;
+  const auto rank = kernel.size();
+  const Ints strides = attrs.integers("strides"), dilations = attrs.integers("dilations"),
+             pads = attrs.integers("pads");
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::size_t to = 3 - rank + i;
+    w.in[to] = in[static_cast<int>(i) + 2];
+    w.out[to] = out[static_cast<int>(i) + 2];
+    w.kernel[to] = kernel[i];
+    w.stride[to] = strides[i];
+    w.dilation[to] = dilations[i];
+    w.pad_begin[to] = pads[i];
+    w.pad_end[to] = pads[i + rank];
+  }
+  return w;
+}
+
+void name_spatial(const NodeRef& node, AxisLinks& links, ValueId value, std::string_view first,
+                  std::string_view second) {
+  if (value == kNoValue) return;
+  const int rank = node.graph().value(value).shape.rank();
+  if (rank < 3 || rank > 5) return;
+  static constexpr std::string_view kSpatial[] = {"d", "h", "w"};
+  links.name(value, 0, first);
+  links.name(value, 1, second);
+  for (int i = 2; i < rank; ++i) links.name(value, i, kSpatial[i + 3 - rank]);
+}
+
+Layout channels_last(const Shape& shape) {
+  std::vector<Axis> axes(shape.axes().begin(), shape.axes().end());
+  std::rotate(axes.begin() + 1, axes.begin() + 2, axes.end());
+  return Layout::row_major(axes);
+}
+
+Layout padded_vector(const Shape& shape, std::int64_t block) {
+  if (shape.rank() == 0) return Layout::row_major(shape);
+  int axis = 0;
+  while (axis + 1 < shape.rank() && shape[axis] == 1) ++axis;
+  return Layout::parse(text(shape.axis(axis).name(), "~", block));
+}
+
+}  // namespace stowage

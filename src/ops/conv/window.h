@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sliding windows: what convolutions and pools share. Spatial axes are always d h w here; a
+// missing one has extent 1.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "graph/op_def.h"
+
+namespace stowage {
+
+using Extents3 = std::array<std::int64_t, 3>;
+
+struct Window {
+  Extents3 in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
+  Extents3 pad_begin{0, 0, 0}, pad_end{0, 0, 0};
+
+  std::int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
+  std::int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
+  std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+};
+
+/// Throws Error unless the input has 1 to 3 spatial axes and the attribute `kernel_shape`, when
+/// there, has one entry for each. Returns the number of spatial axes.
+int check_spatial_rank(const NodeRef& node);
+
+/// Checks strides, dilations, pads and auto_pad of a node whose input 0 is n c (d) (h) w, computes
+/// the extents of the output, and writes strides, dilations and pads out in full; auto_pad and
+/// ceil_mode go. `kernel` has one extent for each spatial axis.
+Ints infer_window(const NodeRef& node, const Ints& kernel, bool ceil_mode);
+
+/// The window of a node after infer. `in` and `out` are shapes n c (d) (h) w.
+Window window_of(const Attributes& attrs, std::span<const std::int64_t> kernel, const Shape& in,
+                 const Shape& out);
+
+/// Names n c h w (n c w, n c d h w) for a value.
+void name_spatial(const NodeRef& node, AxisLinks& links, ValueId value, std::string_view first,
+                  std::string_view second);
+
+/// Layouts of a value n c (d) (h) w by position: channels last, and rows of `block` channels.
+Layout channels_last(const Shape& shape);
+
+/// A vector's only axis with more than one element, its tail rounded up: the layout in which
+/// bias and slopes can be read in whole blocks.
+Layout padded_vector(const Shape& shape, std::int64_t block);
+
+}  // namespace stowage
