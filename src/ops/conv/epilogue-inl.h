@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 
 HWY_BEFORE_NAMESPACE();
+
 namespace stowage::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -28,19 +29,26 @@ HWY_INLINE V activate(D d, const Activation& act, V x, V slope) {
   const V zero = hn::Zero(d);
   const V a = hn::Set(d, act.a);
   switch (act.kind) {
-    case Activation::Kind::none: return x;
-    case Activation::Kind::clip: return hn::Min(hn::Max(x, a), hn::Set(d, act.b));
-    case Activation::Kind::leaky: return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, a), x);
-    case Activation::Kind::prelu: return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, slope), x);
-    case Activation::Kind::sigmoid: return logistic(d, x);
-    case Activation::Kind::tanh: return hn::Tanh(d, x);
+    case Activation::Kind::none:
+      return x;
+    case Activation::Kind::clip:
+      return hn::Min(hn::Max(x, a), hn::Set(d, act.b));
+    case Activation::Kind::leaky:
+      return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, a), x);
+    case Activation::Kind::prelu:
+      return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, slope), x);
+    case Activation::Kind::sigmoid:
+      return logistic(d, x);
+    case Activation::Kind::tanh:
+      return hn::Tanh(d, x);
     case Activation::Kind::hard_sigmoid:
       return hn::Min(hn::Max(hn::MulAdd(x, a, hn::Set(d, act.b)), zero), hn::Set(d, 1.0f));
     case Activation::Kind::hard_swish: {
       const V gate = hn::MulAdd(x, hn::Set(d, 1.0f / 6), hn::Set(d, 0.5f));
       return hn::Mul(x, hn::Min(hn::Max(gate, zero), hn::Set(d, 1.0f)));
     }
-    case Activation::Kind::silu: return hn::Mul(x, logistic(d, x));
+    case Activation::Kind::silu:
+      return hn::Mul(x, logistic(d, x));
   }
   return x;
 }
@@ -52,6 +60,7 @@ HWY_INLINE bool is_plain(const Activation& act) {
 }
 
 }  // namespace stowage::HWY_NAMESPACE
+
 HWY_AFTER_NAMESPACE();
 
 #endif

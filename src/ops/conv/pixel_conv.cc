@@ -271,8 +271,8 @@ Layout weights_layout(const Shape& shape, const ConvFacts& f, const PixelConv& c
   const std::int64_t lanes = tile_lanes(), row = c.gemm.w_row;
   const std::string taps = spatial_text(shape);
   if (v.in_blocked) {
-    return layout_by_position(
-        shape, text("$0/", row, " $1/", lanes, taps, " $1%", lanes, " $0%", row));
+    return layout_by_position(shape,
+                              text("$0/", row, " $1/", lanes, taps, " $1%", lanes, " $0%", row));
   }
   if (f.group == 1) return layout_by_position(shape, text("$0/", row, taps, " $1 $0%", row));
   return layout_by_position(
@@ -330,8 +330,8 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
   if (request.target.lanes != lanes) return;
   const ConvFacts f = facts_of(node);
   const bool whole_groups = f.in_channels % lanes == 0 && f.out_channels % lanes == 0;
-  for (const Variant v : {Variant{true, true}, Variant{false, true}, Variant{false, false},
-                          Variant{true, false}}) {
+  for (const Variant v :
+       {Variant{true, true}, Variant{false, true}, Variant{false, false}, Variant{true, false}}) {
     // Groups that cut blocks need channels last on both ends.
     if (f.group > 1 && v.in_blocked != v.out_blocked) continue;
     if (f.group > 1 && v.in_blocked && !whole_groups) continue;
@@ -340,8 +340,8 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
     const std::int64_t panels = conv->gemm.panels(static_cast<int>(lanes));
     const std::int64_t most = std::min<std::int64_t>(
         kMostPixels, kTableEntries / static_cast<std::int64_t>(conv->gemm.w_tap.size()));
-    const bool heavy = node.shape(1).elements() >
-                       node.shape(0).elements() + node.output().shape.elements();
+    const bool heavy =
+        node.shape(1).elements() > node.shape(0).elements() + node.output().shape.elements();
     conv->grid = share_pixels(f.w.out_pixels(), panels, f.batch * f.group, request.target.threads,
                               most, heavy);
     conv->gemm.activation = node.node().epilogue.activation;
@@ -361,15 +361,15 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
     add_epilogue_layouts(node, offer.out[0], lanes, offer.in);
     offer.flops = 2.0 * static_cast<double>(node.output().shape.elements()) *
                   static_cast<double>(f.in_channels * f.w.taps());
-    const double used = static_cast<double>(f.out_channels) /
-                        static_cast<double>(round_up(f.out_channels, lanes));
+    const double used =
+        static_cast<double>(f.out_channels) / static_cast<double>(round_up(f.out_channels, lanes));
     offer.efficiency = (v.in_blocked ? 0.85 : 0.75) * used;
     offer.bind = [conv] {
       return Kernel([conv](const KernelArgs& args) {
-        const std::int64_t tasks = conv->batch * conv->group * conv->grid.blocks * conv->grid.shares;
-        parallel(args.pool, static_cast<std::size_t>(tasks), [&](std::size_t i) {
-          run_task(*conv, args, static_cast<std::int64_t>(i));
-        });
+        const std::int64_t tasks =
+            conv->batch * conv->group * conv->grid.blocks * conv->grid.shares;
+        parallel(args.pool, static_cast<std::size_t>(tasks),
+                 [&](std::size_t i) { run_task(*conv, args, static_cast<std::int64_t>(i)); });
       });
     };
     offers.push_back(std::move(offer));

@@ -20,6 +20,7 @@
 #endif
 
 HWY_BEFORE_NAMESPACE();
+
 namespace stowage::HWY_NAMESPACE {
 namespace {
 
@@ -78,8 +79,8 @@ HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
       const float* px[P];
       STOWAGE_UNROLL
       for (int p = 0; p < P; ++p) px[p] = pointers[p] == zero ? zero : pointers[p] + advance;
-      const float* w = t.weights + o * g.w_outer + g.w_tap[static_cast<std::size_t>(tap)] +
-                       s.k_begin * row;
+      const float* w =
+          t.weights + o * g.w_outer + g.w_tap[static_cast<std::size_t>(tap)] + s.k_begin * row;
       for (std::int64_t k = s.k_begin; k < run; ++k, w += row) {
         V wv[NB];
         STOWAGE_UNROLL
@@ -102,7 +103,8 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
       STOWAGE_UNROLL
-      for (int n = 0; n < NB; ++n) acc[p][n] = hn::LoadU(kTag, t.out + t.out_at[p] + n * t.out_block);
+      for (int n = 0; n < NB; ++n)
+        acc[p][n] = hn::LoadU(kTag, t.out + t.out_at[p] + n * t.out_block);
     }
   } else if (t.bias != nullptr) {
     STOWAGE_UNROLL
@@ -124,8 +126,8 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
     for (int p = 0; p < P; ++p) {
       STOWAGE_UNROLL
       for (int n = 0; n < NB; ++n) {
-        acc[p][n] =
-            hn::Add(acc[p][n], hn::LoadU(kTag, t.residual + t.residual_at[p] + n * t.gemm->out_block));
+        acc[p][n] = hn::Add(acc[p][n],
+                            hn::LoadU(kTag, t.residual + t.residual_at[p] + n * t.gemm->out_block));
       }
     }
   }
@@ -156,9 +158,9 @@ struct TileChoice {
 TileChoice choose_tile(int blocks, int rest) {
   if (blocks == kMaxPanel) {
     // Tiles of nearly equal size instead of a small last one.
-    static constexpr TileFunction full[] = {
-        compute_tile<1, kMaxPanel>, compute_tile<2, kMaxPanel>, compute_tile<3, kMaxPanel>,
-        compute_tile<4, kMaxPanel>, compute_tile<5, kMaxPanel>, compute_tile<6, kMaxPanel>};
+    static constexpr TileFunction full[] = {compute_tile<1, kMaxPanel>, compute_tile<2, kMaxPanel>,
+                                            compute_tile<3, kMaxPanel>, compute_tile<4, kMaxPanel>,
+                                            compute_tile<5, kMaxPanel>, compute_tile<6, kMaxPanel>};
     static_assert(std::size(full) == kFullPixels);
     const int tiles = (rest + kFullPixels - 1) / kFullPixels;
     const int pixels = (rest + tiles - 1) / tiles;
@@ -278,7 +280,8 @@ void run(const PixelGemm& g, const PixelGemmCall& call) {
     t.residual = call.residual == nullptr ? nullptr : call.residual + at;
     t.out = call.out + at;
     // What is made aside is finished at once.
-    const std::int64_t rows = spill ? INT64_MAX / 2 : std::max<std::int64_t>(kSlabFloats / (blocks * kLanes), 1);
+    const std::int64_t rows =
+        spill ? INT64_MAX / 2 : std::max<std::int64_t>(kSlabFloats / (blocks * kLanes), 1);
     for_each_slab(g, rows, [&](const Slab& slab) {
       t.slab = &slab;
       run_tiles(call, t, blocks, channel, spill ? aside : nullptr);
@@ -292,6 +295,7 @@ int max_panel() { return kMaxPanel; }
 
 }  // namespace
 }  // namespace stowage::HWY_NAMESPACE
+
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -38,9 +38,9 @@ struct PixelGemm {
   std::vector<std::int64_t> w_tap;  ///< where the weights of each tap begin
   std::int64_t w_outer = 0, w_row = 0, w_panel = 0;
 
-  std::int64_t channels = 0;  ///< output channels
-  int panel = 1;              ///< blocks a panel
-  std::int64_t out_block = 0; ///< between blocks of a pixel
+  std::int64_t channels = 0;   ///< output channels
+  int panel = 1;               ///< blocks a panel
+  std::int64_t out_block = 0;  ///< between blocks of a pixel
   /// The last block of a pixel has room for all lanes, and tails of weights and bias are zero.
   bool out_padded = true;
 
@@ -48,6 +48,7 @@ struct PixelGemm {
   bool one_slope = false;  ///< prelu: one slope for all channels
 
   int taps() const { return static_cast<int>(w_tap.size()); }
+
   std::int64_t panels(int lanes) const {
     const std::int64_t width = std::int64_t{panel} * lanes;
     return (channels + width - 1) / width;

@@ -19,7 +19,9 @@ struct Window {
   Extents3 pad_begin{0, 0, 0}, pad_end{0, 0, 0};
 
   std::int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
+
   std::int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
+
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every offer of many small convolutions against the reference, and the checks of infer.
+#include "ops/conv/each_target.h"
+#include "ops/conv/tiles.h"
+#include "ops/op_test_util.h"
+
+namespace stowage {
+namespace {
+
+using op_test::check_offers;
+using op_test::error_code_of;
+using op_test::for_each_target;
+using op_test::In;
+using op_test::OpCase;
+
+struct ConvCase {
+  Ints x, w;
+  Ints strides = {}, pads = {}, dilations = {};
+  std::int64_t group = 1;
+  bool bias = true;
+  std::string auto_pad = {};
+};
+
+In random_in(const Ints& extents, bool constant = false) {
+  In in;
+  in.extents = extents;
+  in.constant = constant;
+  return in;
+}
+
+OpCase op_case(const ConvCase& c) {
+  OpCase o;
+  o.op = "conv";
+  if (!c.strides.empty()) o.attrs["strides"] = c.strides;
+  if (!c.pads.empty()) o.attrs["pads"] = c.pads;
+  if (!c.dilations.empty()) o.attrs["dilations"] = c.dilations;
+  if (!c.auto_pad.empty()) o.attrs["auto_pad"] = c.auto_pad;
+  o.attrs["group"] = c.group;
+  o.inputs = {random_in(c.x), random_in(c.w, true)};
+  if (c.bias) o.inputs.push_back(random_in({c.w[0]}, true));
+  o.rtol = 1e-4;
+  o.atol = 1e-4;
+  o.target_lanes = {tile_lanes()};
+  return o;
+}
+
+std::string name_of(const ConvCase& c) {
+  return text("x ", std::span<const std::int64_t>(c.x), " w ", std::span<const std::int64_t>(c.w),
+              " strides ", std::span<const std::int64_t>(c.strides), " pads ",
+              std::span<const std::int64_t>(c.pads), " dilations ",
+              std::span<const std::int64_t>(c.dilations), " group ", c.group);
+}
+
+TEST(Conv, EveryOfferMatchesTheReference) {
+  const ConvCase cases[] = {
+      {{1, 3, 9, 11}, {5, 3, 3, 3}, {1, 1}, {1, 1, 1, 1}, {}},
+      {{2, 17, 7, 7}, {33, 17, 3, 3}, {1, 1}, {1, 1, 1, 1}, {}},
+      {{1, 16, 14, 14}, {64, 16, 1, 1}, {}, {}, {}},
+      {{1, 40, 5, 5}, {72, 40, 1, 1}, {}, {}, {}, 1, false},
+      {{1, 3, 23, 21}, {24, 3, 7, 7}, {2, 2}, {3, 3, 3, 3}, {}},
+      {{1, 4, 10, 9}, {7, 4, 3, 5}, {2, 3}, {0, 1, 2, 3}, {2, 2}},
+      {{3, 8, 6, 1}, {16, 8, 3, 1}, {1, 1}, {2, 0, 2, 0}, {}},
+      {{1, 32, 8, 8}, {48, 16, 3, 3}, {1, 1}, {1, 1, 1, 1}, {}, 2},
+      {{1, 64, 6, 6}, {64, 32, 3, 3}, {2, 2}, {0, 0, 1, 1}, {}, 2},
+      {{1, 12, 6, 6}, {18, 4, 3, 3}, {1, 1}, {1, 1, 1, 1}, {}, 3},
+      {{2, 6, 5, 7}, {12, 1, 3, 3}, {1, 1}, {1, 1, 1, 1}, {}, 6},
+      {{1, 10, 17}, {20, 10, 5}, {2}, {1, 2}, {}},
+      {{1, 5, 4, 6, 5}, {9, 5, 3, 2, 3}, {1, 2, 1}, {1, 0, 1, 1, 1, 1}, {1, 1, 2}},
+      {{1, 70, 3, 3}, {20, 70, 3, 3}, {1, 1}, {1, 1, 1, 1}, {}},
+      {{1, 130, 1, 1}, {100, 130, 1, 1}, {}, {}, {}},
+      {{1, 2, 12, 12}, {3, 2, 3, 3}, {2, 2}, {}, {}, 1, true, "SAME_UPPER"},
+      {{1, 2, 12, 11}, {3, 2, 4, 4}, {2, 2}, {}, {}, 1, true, "SAME_LOWER"},
+  };
+  for_each_target([&] {
+    for (const ConvCase& c : cases) {
+      SCOPED_TRACE(name_of(c));
+      EXPECT_GT(check_offers(op_case(c)), 0);
+    }
+  });
+}
+
+TEST(Conv, EveryChannelCount) {
+  for (std::int64_t channels = 1; channels <= 33; ++channels) {
+    SCOPED_TRACE(channels);
+    EXPECT_GT(check_offers(op_case(
+                  {{1, channels, 4, 5}, {34 - channels, channels, 3, 3}, {}, {1, 1, 1, 1}, {}})),
+              0);
+  }
+}
+
+TEST(Conv, EveryTileOfPixels) {
+  for_each_target([] {
+    for (const std::int64_t width : {1, 2, 3, 4, 5, 6, 15, 22}) {
+      for (const std::int64_t out : {16, 32, 48, 64}) {
+        SCOPED_TRACE(text(width, " pixels, ", out, " channels"));
+        const ConvCase c{{1, 3, 1, width}, {out, 3, 1, 3}, {}, {0, 1, 0, 1}};
+        EXPECT_GT(check_offers(op_case(c)), 0);
+      }
+    }
+  });
+}
+
+TEST(Conv, LongSumsAreCutIntoSlabs) {
+  EXPECT_GT(check_offers(op_case({{1, 400, 5, 5}, {72, 400, 3, 3}, {}, {1, 1, 1, 1}, {}})), 0);
+  EXPECT_GT(check_offers(op_case({{1, 2000, 1, 3}, {65, 2000, 1, 1}, {}, {}, {}})), 0);
+}
+
+TEST(Conv, ManyTapsAndManyBorders) {
+  EXPECT_GT(check_offers(op_case({{1, 3, 9, 40}, {5, 3, 11, 31}, {}, {5, 15, 5, 15}, {}})), 0);
+  EXPECT_GT(check_offers(op_case({{1, 2, 20, 30}, {3, 2, 1, 1}, {}, {3, 3, 3, 3}, {}})), 0);
+}
+
+TEST(Conv, Epilogue) {
+  using Kind = Activation::Kind;
+  const Activation activations[] = {{Kind::none, 0, 0},       {Kind::clip, 0, INFINITY},
+                                    {Kind::clip, 0, 6},       {Kind::clip, 0.5f, 2},
+                                    {Kind::clip, -3, -1},     {Kind::leaky, 0.1f, 0},
+                                    {Kind::prelu, 0, 0},      {Kind::sigmoid, 0, 0},
+                                    {Kind::tanh, 0, 0},       {Kind::hard_sigmoid, 0.2f, 0.5f},
+                                    {Kind::hard_swish, 0, 0}, {Kind::silu, 0, 0}};
+  for (const Activation& activation : activations) {
+    for (const bool bias : {false, true}) {
+      for (const bool residual : {false, true}) {
+        for (const std::int64_t slopes : {std::int64_t{1}, std::int64_t{19}}) {
+          if (slopes == 1 && activation.kind != Kind::prelu) continue;
+          OpCase c = op_case({{1, 5, 6, 7}, {19, 5, 3, 3}, {}, {1, 1, 1, 1}, {}, 1, bias});
+          c.epilogue.activation = activation;
+          if (residual) {
+            c.epilogue.residual_input = static_cast<int>(c.inputs.size());
+            c.inputs.push_back(random_in({1, 19, 6, 7}));
+          }
+          if (activation.kind == Kind::prelu) {
+            c.epilogue.slope_input = static_cast<int>(c.inputs.size());
+            c.inputs.push_back(random_in({slopes, 1, 1}, true));
+          }
+          SCOPED_TRACE(text("activation ", static_cast<int>(activation.kind), " bias ", bias,
+                            " residual ", residual, " slopes ", slopes));
+          EXPECT_GT(check_offers(c), 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(Conv, SaysWhatIsWrong) {
+  const auto code = [](const ConvCase& c) { return error_code_of(op_case(c)); };
+  const int bad = static_cast<int>(ErrorCode::bad_input);
+  const int unsupported = static_cast<int>(ErrorCode::unsupported);
+  EXPECT_EQ(code({{1, 3, 5, 5}, {4, 2, 3, 3}}), bad);
+  EXPECT_EQ(code({{1, 3, 5}, {4, 3, 3, 3}}), bad);
+  EXPECT_EQ(code({{1, 3}, {4, 3}}), bad);
+  EXPECT_EQ(code({{1, 3, 5, 5}, {4, 3, 7, 3}}), bad);
+  EXPECT_EQ(code({{1, 3, 5, 5}, {4, 3, 3, 3}, {0, 1}}), bad);
+  EXPECT_EQ(code({{1, 3, 5, 5}, {4, 3, 3, 3}, {1}}), bad);
+  EXPECT_EQ(code({{1, 3, 5, 5}, {4, 3, 3, 3}, {}, {-1, 0, 0, 0}}), bad);
+  EXPECT_EQ(code({{1, 3, 5, 5}, {4, 3, 3, 3}, {}, {}, {0, 1}}), bad);
+  EXPECT_EQ(code({{1, 4, 5, 5}, {5, 2, 3, 3}, {}, {}, {}, 2}), bad);
+  EXPECT_EQ(code({{1, 4, 5, 5}, {4, 4, 3, 3}, {}, {}, {}, 0}), bad);
+  EXPECT_EQ(code({{1, 3, 5, 5}, {4, 3, 3, 3}, {}, {}, {}, 1, true, "SAME"}), bad);
+  EXPECT_EQ(code({{1, 1, 2, 2, 2, 2}, {1, 1, 1, 1, 1, 1}}), unsupported);
+  OpCase c = op_case({{1, 3, 5, 5}, {4, 3, 3, 3}});
+  c.inputs[2].extents = {3};
+  EXPECT_EQ(error_code_of(c), bad);
+}
+
+}  // namespace
+}  // namespace stowage
