@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic of two or more operands with numpy's broadcasting.
+#include <cmath>
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+/// Integers wrap around, as in two's complement; floats follow IEEE.
+template <class T>
+using Wrapping = std::make_unsigned_t<std::conditional_t<(sizeof(T) < 4), int, T>>;
+
+struct Add {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+    } else {
+      return a + b;
+    }
+  }
+};
+
+struct Sub {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
+    } else {
+      return a - b;
+    }
+  }
+};
+
+struct Mul {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+    } else {
+      return a * b;
+    }
+  }
+};
+
+struct Div {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0) fail(ErrorCode::bad_input, "an integer is divided by zero");
+      if constexpr (std::is_signed_v<T>) {
+        if (b == T(-1)) return Sub::of(T(0), a);  // the smallest integer has no negative
+      }
+      return static_cast<T>(a / b);
+    } else {
+      return a / b;
+    }
+  }
+};
+
+struct Min {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (std::isnan(a)) return a;
+    }
+    return a < b ? a : b;
+  }
+};
+
+struct Max {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (std::isnan(a)) return a;
+    }
+    return a > b ? a : b;
+  }
+};
+
+/// The sign of the divisor, as in Python.
+struct Mod {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0) fail(ErrorCode::bad_input, "an integer is divided by zero");
+      if constexpr (std::is_signed_v<T>) {
+        if (b == T(-1)) return T(0);
+        const T r = static_cast<T>(a % b);
+        return r != 0 && ((r < 0) != (b < 0)) ? static_cast<T>(r + b) : r;
+      } else {
+        return static_cast<T>(a % b);
+      }
+    } else {
+      const T r = std::fmod(a, b);
+      return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+    }
+  }
+};
+
+/// The sign of the dividend, as in C.
+struct FMod {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0) fail(ErrorCode::bad_input, "an integer is divided by zero");
+      if constexpr (std::is_signed_v<T>) {
+        if (b == T(-1)) return T(0);
+      }
+      return static_cast<T>(a % b);
+    } else {
+      return std::fmod(a, b);
+    }
+  }
+};
+
+/// x < 0 ? slope * x : x
+struct Leak {
+  template <class T>
+  static T of(T x, T slope) {
+    return x < 0 ? Mul::of(slope, x) : x;
+  }
+};
+
+template <class F, class T>
+void combine(const ReferenceArgs& args, std::size_t left, std::size_t right) {
+  const Shape& shape = args.out[0].mapping.shape();
+  const auto view = [&](std::size_t i) -> const TensorView& {
+    return i == args.in.size() ? args.out[0] : args.in[i];
+  };
+  const T* a = reinterpret_cast<const T*>(view(left).data);
+  const T* b = reinterpret_cast<const T*>(view(right).data);
+  T* y = args.output<T>(0);
+  Walk<2> walk(shape.extents(), {broadcast_strides(view(left).mapping.shape(), shape),
+                                 broadcast_strides(view(right).mapping.shape(), shape)});
+  for (std::int64_t i = 0; i < shape.elements(); ++i, walk.next()) {
+    using C = Compute<T>;
+    y[i] = static_cast<T>(
+        F::template of<C>(static_cast<C>(a[walk.offset(0)]), static_cast<C>(b[walk.offset(1)])));
+  }
+}
+
+template <class F>
+void reference(const ReferenceArgs& args) {
+  for_number_dtype(args.out[0].dtype, [&]<class T>() { combine<F, T>(args, 0, 1); });
+}
+
+/// The operands one after the other; the result so far stands in the output.
+template <class F>
+void variadic_reference(const ReferenceArgs& args) {
+  for_number_dtype(args.out[0].dtype, [&]<class T>() {
+    if (args.in.size() == 1) {
+      std::copy_n(args.input<T>(0), args.out[0].mapping.shape().elements(), args.output<T>(0));
+      return;
+    }
+    combine<F, T>(args, 0, 1);
+    for (std::size_t i = 2; i < args.in.size(); ++i) combine<F, T>(args, args.in.size(), i);
+  });
+}
+
+void mean_reference(const ReferenceArgs& args) {
+  variadic_reference<Add>(args);
+  for_float_dtype(args.out[0].dtype, [&]<class T>() {
+    T* y = args.output<T>(0);
+    const auto count = static_cast<Compute<T>>(args.in.size());
+    for (std::int64_t i = 0; i < args.out[0].mapping.shape().elements(); ++i) {
+      y[i] = static_cast<T>(static_cast<Compute<T>>(y[i]) / count);
+    }
+  });
+}
+
+void mod_reference(const ReferenceArgs& args) {
+  if (args.node.attrs().integer("fmod", 0) != 0) {
+    reference<FMod>(args);
+  } else {
+    reference<Mod>(args);
+  }
+}
+
+/// Integer powers wrap like products; a negative exponent truncates towards zero.
+template <class B>
+B integer_power(B base, std::int64_t exponent) {
+  if (exponent < 0) {
+    if (base == B(1)) return base;
+    if (std::is_signed_v<B> && base == static_cast<B>(-1)) return exponent % 2 == 0 ? B(1) : base;
+    return B(0);
+  }
+  B out(1);
+  for (; exponent > 0; exponent /= 2) {
+    if (exponent % 2 != 0) out = Mul::of(out, base);
+    base = Mul::of(base, base);
+  }
+  return out;
+}
+
+/// The exponent has a dtype of its own; the result has that of the base.
+void pow_reference(const ReferenceArgs& args) {
+  const Shape& shape = args.out[0].mapping.shape();
+  const Ints a_strides = broadcast_strides(args.in[0].mapping.shape(), shape);
+  const Ints b_strides = broadcast_strides(args.in[1].mapping.shape(), shape);
+  for_number_dtype(args.in[0].dtype, [&]<class A>() {
+    for_number_dtype(args.in[1].dtype, [&]<class B>() {
+      const A* a = args.input<A>(0);
+      const B* b = args.input<B>(1);
+      A* y = args.output<A>(0);
+      Walk<2> walk(shape.extents(), {a_strides, b_strides});
+      for (std::int64_t i = 0; i < shape.elements(); ++i, walk.next()) {
+        const A base = a[walk.offset(0)];
+        const B exponent = b[walk.offset(1)];
+        if constexpr (std::is_integral_v<A> && std::is_integral_v<B>) {
+          y[i] = integer_power(base, static_cast<std::int64_t>(exponent));
+        } else {
+          y[i] = element_cast<A>(std::pow(static_cast<double>(static_cast<Compute<A>>(base)),
+                                          static_cast<double>(static_cast<Compute<B>>(exponent))));
+        }
+      }
+    });
+  });
+}
+
+/// Before opset 7 the second operand could start at `axis` of the first. Only constants do.
+void apply_legacy_axis(const NodeRef& node) {
+  if (!node.attrs().has("axis")) return;
+  const int axis = normal_axis(node.attrs().integer("axis", 0), node.rank(0));
+  const Tensor* b = node.constant(1);
+  if (b == nullptr) {
+    fail(ErrorCode::unsupported, "broadcasting a computed operand along 'axis' (before opset 7)");
+  }
+  Ints extents = extents_of(b->shape());
+  const int trailing = node.rank(0) - axis - static_cast<int>(extents.size());
+  if (trailing < 0) fail(ErrorCode::bad_input, "input 1 does not fit at axis ", axis);
+  extents.insert(extents.end(), at(trailing), 1);
+  Tensor reshaped = *b;
+  reshaped.reshape(Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents));
+  const ValueId id = node.graph().add_constant(node.input(1).name + ".axis", std::move(reshaped));
+  node.node().inputs[1] = id;
+  node.attrs().erase("axis");
+}
+
+void infer_variadic(const NodeRef& node) {
+  node.expect_inputs(1, 1 << 20);
+  Ints shape = extents_of(node.shape(0));
+  const DType dtype = node.dtype(0);
+  if (dtype == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
+  for (int i = 1; i < node.input_count(); ++i) {
+    if (node.dtype(i) != dtype) {
+      fail(ErrorCode::bad_input, "input ", i, " is ", dtype_name(node.dtype(i)), ", input 0 is ",
+           dtype_name(dtype));
+    }
+    shape = broadcast(shape, node.shape(i).extents());
+  }
+  node.set_output(0, dtype, shape);
+}
+
+void infer_mean(const NodeRef& node) {
+  infer_variadic(node);
+  node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
+}
+
+void infer_binary(const NodeRef& node) {
+  node.expect_inputs(2, 2);
+  apply_legacy_axis(node);
+  infer_variadic(node);
+}
+
+void infer_mod(const NodeRef& node) { infer_binary(node); }
+
+void infer_pow(const NodeRef& node) {
+  node.expect_inputs(2, 2);
+  apply_legacy_axis(node);
+  for (const int i : {0, 1}) {
+    if (node.dtype(i) == DType::boolean) fail(ErrorCode::unsupported, "input ", i, " is bool");
+  }
+  node.set_output(0, node.dtype(0), broadcast(node.shape(0).extents(), node.shape(1).extents()));
+}
+
+/// The slope stretches to x, never the other way. Before opset 7 a slope of one axis meant the
+/// channels; it still does when that is the only way to read it.
+void infer_prelu(const NodeRef& node) {
+  node.expect_inputs(2, 2);
+  const Shape& x = node.shape(0);
+  const Shape& slope = node.shape(1);
+  if (node.dtype(1) != node.dtype(0)) fail(ErrorCode::bad_input, "slope and x differ in dtype");
+  if (node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
+  if (slope.rank() == 1 && x.rank() > 2 && slope[0] != 1 && slope[0] == x[1] &&
+      (node.attrs().integer("channel_slope", 0) != 0 || slope[0] != x[x.rank() - 1])) {
+    node.attrs().set("axis", std::int64_t{1});
+    apply_legacy_axis(node);
+  }
+  const Ints out = broadcast(x.extents(), node.shape(1).extents());
+  if (!std::ranges::equal(out, x.extents())) {
+    fail(ErrorCode::bad_input, "slope ", node.shape(1).extents(), " does not broadcast to x ",
+         x.extents());
+  }
+  node.set_output(0, node.dtype(0), x.extents());
+}
+
+void import_prelu(ForeignNode& node) {
+  if (node.version < 7) node.attrs.set("channel_slope", std::int64_t{1});
+}
+
+/// Before opset 7 broadcasting had to be asked for, and `axis` is meaningless without.
+void import_binary(ForeignNode& node) {
+  if (node.attrs.integer("broadcast", 0) == 0) node.attrs.erase("axis");
+  node.attrs.erase("broadcast");
+}
+
+std::optional<Activation> prelu_activation(const NodeRef& node) {
+  const Shape& x = node.shape(0);
+  const Shape& slope = node.shape(1);
+  if (node.constant(1) == nullptr || node.dtype(0) != DType::f32 || x.rank() < 2) {
+    return std::nullopt;
+  }
+  for (int i = 0; i < slope.rank(); ++i) {
+    const int k = i + x.rank() - slope.rank();
+    if (slope[i] != 1 && k != 1) return std::nullopt;
+  }
+  return Activation{Activation::Kind::prelu, 0, 0};
+}
+
+constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
+                       void (*infer)(const NodeRef&), void (*reference_)(const ReferenceArgs&)) {
+  return {.name = name,
+          .aliases = aliases,
+          .category = Category::transposable,
+          .infer = infer,
+          .reference = reference_};
+}
+
+constexpr OpDef with_activation(OpDef op, std::optional<Activation> (*hook)(const NodeRef&)) {
+  op.activation = hook;
+  return op;
+}
+
+constexpr OpDef kBinary[] = {
+    record("add", onnx<"Add", import_binary>, infer_binary, reference<Add>),
+    record("sub", onnx<"Sub", import_binary>, infer_binary, reference<Sub>),
+    record("mul", onnx<"Mul", import_binary>, infer_binary, reference<Mul>),
+    record("div", onnx<"Div", import_binary>, infer_binary, reference<Div>),
+    record("pow", onnx<"Pow", import_binary>, infer_pow, pow_reference),
+    record("mod", onnx<"Mod">, infer_mod, mod_reference),
+    record("sum", onnx<"Sum">, infer_variadic, variadic_reference<Add>),
+    record("min", onnx<"Min">, infer_variadic, variadic_reference<Min>),
+    record("max", onnx<"Max">, infer_variadic, variadic_reference<Max>),
+    record("mean", onnx<"Mean">, infer_mean, mean_reference),
+    with_activation(record("prelu", onnx<"PRelu", import_prelu>, infer_prelu, reference<Leak>),
+                    prelu_activation),
+};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_binary;
+const std::span<const OpDef> ops_binary = kBinary;
+
+}  // namespace stowage

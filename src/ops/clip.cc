@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// min(max(x, lo), hi)
+#include <limits>
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+/// Bounds are attributes before opset 11 and scalar inputs since; an absent one does not bind.
+void infer(const NodeRef& node) {
+  node.expect_inputs(1, 3);
+  if (node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
+  for (const int i : {1, 2}) {
+    if (!node.has(i)) continue;
+    if (node.dtype(i) != node.dtype(0) || node.shape(i).elements() != 1) {
+      fail(ErrorCode::bad_input, "input ", i, " must be one ", dtype_name(node.dtype(0)));
+    }
+  }
+  node.set_output(0, node.dtype(0), node.shape(0).extents());
+}
+
+template <class T>
+T bound(const ReferenceArgs& args, std::string_view name, std::size_t input, T otherwise) {
+  if (args.node.attrs().has(name)) return element_cast<T>(args.node.attrs().real(name, 0));
+  const T* p = args.input<T>(input);
+  return p == nullptr ? otherwise : *p;
+}
+
+void reference(const ReferenceArgs& args) {
+  for_number_dtype(args.out[0].dtype, [&]<class T>() {
+    using C = Compute<T>;
+    using Limits = std::numeric_limits<C>;
+    constexpr C lowest = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    constexpr C highest = Limits::has_infinity ? Limits::infinity() : Limits::max();
+    const auto lo = static_cast<C>(bound<T>(args, "min", 1, static_cast<T>(lowest)));
+    const auto hi = static_cast<C>(bound<T>(args, "max", 2, static_cast<T>(highest)));
+    const T* x = args.input<T>(0);
+    T* y = args.output<T>(0);
+    for (std::int64_t i = 0; i < args.out[0].mapping.shape().elements(); ++i) {
+      y[i] = static_cast<T>(std::min(std::max(static_cast<C>(x[i]), lo), hi));
+    }
+  });
+}
+
+/// The bounds of an f32 clip, when they are known before run.
+std::optional<Activation> activation(const NodeRef& node) {
+  if (node.dtype(0) != DType::f32) return std::nullopt;
+  for (const int i : {1, 2}) {
+    if (node.has(i) && node.constant(i) == nullptr) return std::nullopt;
+  }
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  return Activation{Activation::Kind::clip, node.float_of("min", 1).value_or(-infinity),
+                    node.float_of("max", 2).value_or(infinity)};
+}
+
+constexpr OpDef kClip[] = {{.name = "clip",
+                            .aliases = onnx<"Clip">,
+                            .category = Category::transposable,
+                            .infer = infer,
+                            .reference = reference,
+                            .activation = activation}};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_clip;
+const std::span<const OpDef> ops_clip = kClip;
+
+}  // namespace stowage

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators whose result is known before run: constant, shape, size, constant_of_shape, range.
+#include <cmath>
+#include <cstring>
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+template <class T>
+std::shared_ptr<const Tensor> tensor_of(DType dtype, std::span<const T> elements, bool scalar) {
+  Tensor t(dtype, scalar ? Shape() : Shape("a", {static_cast<std::int64_t>(elements.size())}));
+  std::memcpy(t.data(), elements.data(), elements.size_bytes());
+  return std::make_shared<const Tensor>(std::move(t));
+}
+
+/// The one value_* attribute that is there.
+std::shared_ptr<const Tensor> constant_value(const Attributes& attrs) {
+  if (auto value = attrs.tensor("value")) return value;
+  if (attrs.has("value_int")) {
+    const std::int64_t v = attrs.integer("value_int", 0);
+    return tensor_of<std::int64_t>(DType::i64, {&v, 1}, true);
+  }
+  if (attrs.has("value_float")) {
+    const float v = attrs.real("value_float", 0);
+    return tensor_of<float>(DType::f32, {&v, 1}, true);
+  }
+  if (attrs.has("value_ints")) {
+    const Ints v = attrs.integers("value_ints");
+    return tensor_of<std::int64_t>(DType::i64, v, false);
+  }
+  if (attrs.has("value_floats")) {
+    const Floats v = attrs.reals("value_floats");
+    return tensor_of<float>(DType::f32, v, false);
+  }
+  fail(ErrorCode::unsupported, "a constant that is neither a tensor nor numbers");
+}
+
+void infer_constant(const NodeRef& node) {
+  node.expect_inputs(0, 0);
+  const auto value = constant_value(node.attrs());
+  node.attrs().set("value", value);
+  node.set_output(0, value->dtype(), value->shape().extents());
+}
+
+void constant_reference(const ReferenceArgs& args) {
+  const auto value = args.node.attrs().tensor("value");
+  std::copy_n(value->data(), value->bytes(), args.out[0].data);
+}
+
+/// A result that needs only the shape of the input is known although the input is not: the node
+/// leaves the graph at once.
+void replace_by_constant(const NodeRef& node, Tensor result) {
+  if (!node.has_output(0)) return;
+  Value& value = node.graph().value(node.node().outputs[0]);
+  value.constant = std::make_shared<const Tensor>(std::move(result));
+  value.producer = kNoNode;
+  node.node().removed = true;
+}
+
+Ints shape_of(const NodeRef& node) {
+  const Shape& x = node.shape(0);
+  const auto bound = [&](std::int64_t v) {
+    return std::clamp<std::int64_t>(v < 0 ? std::max<std::int64_t>(v, -x.rank()) + x.rank() : v, 0,
+                                    x.rank());
+  };
+  const std::int64_t start = bound(node.attrs().integer("start", 0));
+  const std::int64_t end = bound(node.attrs().integer("end", x.rank()));
+  Ints out;
+  for (std::int64_t i = start; i < end; ++i) out.push_back(x[static_cast<int>(i)]);
+  return out;
+}
+
+void infer_shape(const NodeRef& node) {
+  node.expect_inputs(1, 1);
+  const Ints shape = shape_of(node);
+  node.set_output(0, DType::i64, {static_cast<std::int64_t>(shape.size())});
+  Tensor result(DType::i64, node.output().shape);
+  std::ranges::copy(shape, result.as<std::int64_t>().begin());
+  replace_by_constant(node, std::move(result));
+}
+
+void shape_reference(const ReferenceArgs& args) {
+  std::ranges::copy(shape_of(args.node), args.output<std::int64_t>(0));
+}
+
+void infer_size(const NodeRef& node) {
+  node.expect_inputs(1, 1);
+  node.set_output(0, DType::i64, {});
+  Tensor result(DType::i64, Shape());
+  result.as<std::int64_t>()[0] = node.shape(0).elements();
+  replace_by_constant(node, std::move(result));
+}
+
+void size_reference(const ReferenceArgs& args) {
+  args.output<std::int64_t>(0)[0] = args.in[0].mapping.shape().elements();
+}
+
+void infer_constant_of_shape(const NodeRef& node) {
+  node.expect_inputs(0, 1);
+  const auto shape = take_ints(node, "shape", 0);
+  if (!shape) fail(ErrorCode::bad_input, "it has no shape");
+  for (std::int64_t e : *shape) {
+    if (e < 0) fail(ErrorCode::bad_input, "the shape has an extent of ", e);
+  }
+  keep_inputs(node, 0);
+  const auto value = node.attrs().tensor("value");
+  if (value != nullptr && value->shape().elements() != 1) {
+    fail(ErrorCode::bad_input, "the value has ", value->shape().elements(), " elements, not one");
+  }
+  node.set_output(0, value == nullptr ? DType::f32 : value->dtype(), *shape);
+}
+
+void constant_of_shape_reference(const ReferenceArgs& args) {
+  const auto value = args.node.attrs().tensor("value");
+  for_bytes(args.out[0].dtype, [&]<class T>() {
+    const T v = value == nullptr ? T(0) : value->as<T>()[0];
+    std::fill_n(args.output<T>(0), args.out[0].mapping.shape().elements(), v);
+  });
+}
+
+/// The extent depends on the values, so all three must be known. One sentence for absurd sizes.
+void infer_range(const NodeRef& node) {
+  node.expect_inputs(3, 3);
+  const DType dtype = node.dtype(0);
+  for (int i = 0; i < 3; ++i) {
+    if (node.constant(i) == nullptr) {
+      fail(ErrorCode::unsupported, "input ", i, " must be known before the model runs");
+    }
+    if (node.dtype(i) != dtype || node.shape(i).elements() != 1) {
+      fail(ErrorCode::bad_input, "input ", i, " must be one ", dtype_name(dtype));
+    }
+  }
+  for_number_dtype(dtype, [&]<class T>() {
+    using C = Compute<T>;
+    const auto value = [&](int i) { return static_cast<C>(node.constant(i)->as<T>()[0]); };
+    const C start = value(0), limit = value(1), delta = value(2);
+    if (delta == C(0)) fail(ErrorCode::bad_input, "the step of the range is 0");
+    const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) /
+                                   static_cast<double>(delta));
+    if (!(count < 0x1p47)) fail(ErrorCode::limit, "the range has too many elements");
+    node.set_output(0, dtype, {static_cast<std::int64_t>(std::max(count, 0.0))});
+  });
+}
+
+void range_reference(const ReferenceArgs& args) {
+  for_number_dtype(args.out[0].dtype, [&]<class T>() {
+    using C = Compute<T>;
+    const auto start = static_cast<C>(args.input<T>(0)[0]);
+    const auto delta = static_cast<C>(args.input<T>(2)[0]);
+    for (std::int64_t i = 0; i < args.out[0].mapping.shape().elements(); ++i) {
+      args.output<T>(0)[i] = static_cast<T>(static_cast<C>(start + static_cast<C>(i) * delta));
+    }
+  });
+}
+
+constexpr OpDef kConstant[] = {
+    {.name = "constant",
+     .aliases = onnx<"Constant">,
+     .infer = infer_constant,
+     .reference = constant_reference,
+     .axes = link_nothing},
+    {.name = "shape",
+     .aliases = onnx<"Shape">,
+     .infer = infer_shape,
+     .reference = shape_reference,
+     .axes = link_nothing},
+    {.name = "size",
+     .aliases = onnx<"Size">,
+     .infer = infer_size,
+     .reference = size_reference,
+     .axes = link_nothing},
+    {.name = "constant_of_shape",
+     .aliases = onnx<"ConstantOfShape">,
+     .infer = infer_constant_of_shape,
+     .reference = constant_of_shape_reference,
+     .axes = link_nothing},
+    {.name = "range",
+     .aliases = onnx<"Range">,
+     .infer = infer_range,
+     .reference = range_reference,
+     .axes = link_nothing},
+};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_constant;
+const std::span<const OpDef> ops_constant = kConstant;
+
+}  // namespace stowage

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// expand and tile: the same elements several times.
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+void infer_expand(const NodeRef& node) {
+  node.expect_inputs(1, 2);
+  const auto shape = take_ints(node, "shape", 1);
+  if (!shape) fail(ErrorCode::bad_input, "it has no shape");
+  for (std::int64_t e : *shape) {
+    if (e < 0) fail(ErrorCode::bad_input, "the shape has an extent of ", e);
+  }
+  keep_inputs(node, 1);
+  node.set_output(0, node.dtype(0), broadcast(node.shape(0).extents(), *shape));
+}
+
+/// Opset 1 gave the number of tiles and the axis as two inputs; since 6 there is one per axis.
+void infer_tile(const NodeRef& node) {
+  node.expect_inputs(1, 3);
+  if (node.has(2)) fail(ErrorCode::unsupported, "Tile of opset 1");
+  const auto repeats = take_ints(node, "repeats", 1);
+  const Shape& x = node.shape(0);
+  if (!repeats || static_cast<int>(repeats->size()) != x.rank()) {
+    fail(ErrorCode::bad_input, "it needs one repeat for each of ", x.rank(), " axes");
+  }
+  keep_inputs(node, 1);
+  Ints out;
+  for (int i = 0; i < x.rank(); ++i) {
+    if ((*repeats)[at(i)] < 0)
+      fail(ErrorCode::bad_input, "axis ", i, " is repeated ", (*repeats)[at(i)], " times");
+    out.push_back(checked_mul(x[i], (*repeats)[at(i)]));
+  }
+  node.set_output(0, node.dtype(0), out);
+}
+
+void expand_reference(const ReferenceArgs& args) {
+  const Shape& out = args.out[0].mapping.shape();
+  for_bytes(args.out[0].dtype, [&]<class T>() {
+    Walk<1> walk(out.extents(), {broadcast_strides(args.in[0].mapping.shape(), out)});
+    for (std::int64_t i = 0; i < out.elements(); ++i, walk.next()) {
+      args.output<T>(0)[i] = args.input<T>(0)[walk.offset(0)];
+    }
+  });
+}
+
+void tile_reference(const ReferenceArgs& args) {
+  const Shape &x = args.in[0].mapping.shape(), &out = args.out[0].mapping.shape();
+  const Ints strides = row_major_strides(x.extents());
+  for_bytes(args.out[0].dtype, [&]<class T>() {
+    Walk<1> walk(out.extents(), {row_major_strides(out.extents())});
+    for (std::int64_t i = 0; i < out.elements(); ++i, walk.next()) {
+      std::int64_t from = 0;
+      for (int k = 0; k < x.rank(); ++k) from += walk.index()[at(k)] % x[k] * strides[at(k)];
+      args.output<T>(0)[i] = args.input<T>(0)[from];
+    }
+  });
+}
+
+constexpr OpDef kExpand[] = {
+    {.name = "expand",
+     .aliases = onnx<"Expand">,
+     .category = Category::transposable,
+     .infer = infer_expand,
+     .reference = expand_reference,
+     .axes = link_elementwise},
+    {.name = "tile",
+     .aliases = onnx<"Tile">,
+     .category = Category::transposable,
+     .infer = infer_tile,
+     .reference = tile_reference,
+     .axes = link_positions},
+};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_expand;
+const std::span<const OpDef> ops_expand = kExpand;
+
+}  // namespace stowage

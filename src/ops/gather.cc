@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// gather, gather_elements, gather_nd: elements chosen by indices that are known at run time.
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+void expect_indices(const NodeRef& node) {
+  node.expect_inputs(2, 2);
+  node.expect_dtype(1, {DType::i64, DType::i32});
+}
+
+/// The index, counted from the end when negative. Throws Error(bad_input).
+std::int64_t index_at(const TensorView& indices, std::int64_t i, std::int64_t extent) {
+  const std::int64_t v = indices.dtype == DType::i64
+                             ? reinterpret_cast<const std::int64_t*>(indices.data)[i]
+                             : reinterpret_cast<const std::int32_t*>(indices.data)[i];
+  if (v < -extent || v >= extent) {
+    fail(ErrorCode::bad_input, "index ", v, " is out of range for an extent of ", extent);
+  }
+  return v < 0 ? v + extent : v;
+}
+
+void infer_gather(const NodeRef& node) {
+  expect_indices(node);
+  expect_rank(node, 0, 1);
+  const Shape &x = node.shape(0), &indices = node.shape(1);
+  const int axis = normal_axis(node.attrs().integer("axis", 0), x.rank());
+  node.attrs().set("axis", std::int64_t{axis});
+  Ints out(x.extents().begin(), x.extents().begin() + axis);
+  out.insert(out.end(), indices.extents().begin(), indices.extents().end());
+  out.insert(out.end(), x.extents().begin() + axis + 1, x.extents().end());
+  node.set_output(0, node.dtype(0), out);
+}
+
+void gather_reference(const ReferenceArgs& args) {
+  if (no_elements(args)) return;
+  const Shape& x = args.in[0].mapping.shape();
+  const auto axis = static_cast<int>(args.node.attrs().integer("axis", 0));
+  const std::int64_t outer = product(x.extents(), 0, axis);
+  const std::int64_t inner =
+      product(x.extents(), axis + 1, x.rank()) * dtype_bytes(args.in[0].dtype);
+  const std::int64_t count = args.in[1].mapping.shape().elements();
+  for (std::int64_t o = 0; o < outer; ++o) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t from = index_at(args.in[1], i, x[axis]);
+      std::copy_n(args.in[0].data + (o * x[axis] + from) * inner, inner,
+                  args.out[0].data + (o * count + i) * inner);
+    }
+  }
+}
+
+void gather_axes(const NodeRef& node, AxisLinks& links) {
+  const int axis = normal_axis(node.attrs().integer("axis", 0), node.rank(0));
+  const ValueId x = node.node().inputs[0], y = node.node().outputs[0];
+  for (int i = 0; i < node.rank(0); ++i) {
+    if (i < axis) links.link(x, i, y, i);
+    if (i > axis) links.link(x, i, y, i + node.rank(1) - 1);
+  }
+}
+
+void infer_gather_elements(const NodeRef& node) {
+  expect_indices(node);
+  expect_rank(node, 0, 1);
+  const Shape &x = node.shape(0), &indices = node.shape(1);
+  const int axis = normal_axis(node.attrs().integer("axis", 0), x.rank());
+  node.attrs().set("axis", std::int64_t{axis});
+  bool fits = x.rank() == indices.rank();
+  for (int i = 0; fits && i < x.rank(); ++i) fits = i == axis || indices[i] <= x[i];
+  if (!fits) {
+    fail(ErrorCode::bad_input, "indices ", indices.extents(), " do not fit to data ", x.extents());
+  }
+  node.set_output(0, node.dtype(0), indices.extents());
+}
+
+void gather_elements_reference(const ReferenceArgs& args) {
+  const Shape &x = args.in[0].mapping.shape(), &out = args.out[0].mapping.shape();
+  const auto axis = static_cast<int>(args.node.attrs().integer("axis", 0));
+  Ints strides = row_major_strides(x.extents());
+  const std::int64_t stride = strides[at(axis)];
+  strides[at(axis)] = 0;
+  for_bytes(args.in[0].dtype, [&]<class T>() {
+    Walk<1> walk(out.extents(), {strides});
+    for (std::int64_t i = 0; i < out.elements(); ++i, walk.next()) {
+      args.output<T>(0)[i] =
+          args.input<T>(0)[walk.offset(0) + index_at(args.in[1], i, x[axis]) * stride];
+    }
+  });
+}
+
+void infer_gather_nd(const NodeRef& node) {
+  expect_indices(node);
+  expect_rank(node, 0, 1);
+  expect_rank(node, 1, 1);
+  const Shape &x = node.shape(0), &indices = node.shape(1);
+  const std::int64_t batch = node.attrs().integer("batch_dims", 0);
+  const std::int64_t depth = indices[indices.rank() - 1];
+  if (batch < 0 || batch >= std::min(x.rank(), indices.rank()) || depth < 1 ||
+      depth > x.rank() - batch) {
+    fail(ErrorCode::bad_input, "indices ", indices.extents(), " do not fit to data ", x.extents(),
+         " with ", batch, " batch axes");
+  }
+  for (int i = 0; i < batch; ++i) {
+    if (x[i] != indices[i]) fail(ErrorCode::bad_input, "batch axis ", i, " differs in extent");
+  }
+  Ints out(indices.extents().begin(), indices.extents().end() - 1);
+  out.insert(out.end(), x.extents().begin() + batch + depth, x.extents().end());
+  node.set_output(0, node.dtype(0), out);
+}
+
+void gather_nd_reference(const ReferenceArgs& args) {
+  if (no_elements(args)) return;
+  const Shape &x = args.in[0].mapping.shape(), &indices = args.in[1].mapping.shape();
+  const auto batch = static_cast<int>(args.node.attrs().integer("batch_dims", 0));
+  const auto depth = static_cast<int>(indices[indices.rank() - 1]);
+  const Ints strides = row_major_strides(x.extents());
+  const std::int64_t rows = product(indices.extents(), 0, indices.rank() - 1);
+  const std::int64_t rows_per_batch = product(indices.extents(), batch, indices.rank() - 1);
+  const std::int64_t batch_size = product(x.extents(), batch, x.rank());
+  const int size = dtype_bytes(args.in[0].dtype);
+  const std::int64_t run = product(x.extents(), batch + depth, x.rank());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::int64_t from = r / rows_per_batch * batch_size;
+    for (int d = 0; d < depth; ++d) {
+      from += index_at(args.in[1], r * depth + d, x[batch + d]) * strides[at(batch + d)];
+    }
+    std::copy_n(args.in[0].data + from * size, run * size, args.out[0].data + r * run * size);
+  }
+}
+
+constexpr OpDef kGather[] = {
+    {.name = "gather",
+     .aliases = onnx<"Gather">,
+     .infer = infer_gather,
+     .reference = gather_reference,
+     .axes = gather_axes},
+    {.name = "gather_elements",
+     .aliases = onnx<"GatherElements">,
+     .infer = infer_gather_elements,
+     .reference = gather_elements_reference,
+     .axes = link_nothing},
+    {.name = "gather_nd",
+     .aliases = onnx<"GatherND">,
+     .infer = infer_gather_nd,
+     .reference = gather_nd_reference,
+     .axes = link_nothing},
+};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_gather;
+const std::span<const OpDef> ops_gather = kGather;
+
+}  // namespace stowage

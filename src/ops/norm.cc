@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalisation over axes of the input itself: instance, layer, local response.
+#include <cmath>
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+void infer_instance(const NodeRef& node) {
+  node.expect_inputs(3, 3);
+  node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
+  expect_rank(node, 0, 3);
+  for (const int i : {1, 2}) {
+    if (node.dtype(i) != node.dtype(0) || node.rank(i) != 1 ||
+        node.shape(i)[0] != node.shape(0)[1]) {
+      fail(ErrorCode::bad_input, "input ", i, " must hold one ", dtype_name(node.dtype(0)),
+           " for each of ", node.shape(0)[1], " channels");
+    }
+  }
+  node.set_output(0, node.dtype(0), node.shape(0).extents());
+}
+
+/// y = (x - mean) / sqrt(variance + epsilon) over `count` elements.
+template <class T>
+struct Moments {
+  Moments(const T* x, std::int64_t count, double epsilon) {
+    for (std::int64_t i = 0; i < count; ++i) mean += value(x[i]);
+    mean /= static_cast<double>(count);
+    double squares = 0;
+    for (std::int64_t i = 0; i < count; ++i) squares += (value(x[i]) - mean) * (value(x[i]) - mean);
+    inverse = 1 / std::sqrt(squares / static_cast<double>(count) + epsilon);
+  }
+
+  static double value(T x) { return static_cast<double>(static_cast<Compute<T>>(x)); }
+
+  double mean = 0, inverse = 0;
+};
+
+void instance_reference(const ReferenceArgs& args) {
+  if (no_elements(args)) return;
+  const Shape& shape = args.out[0].mapping.shape();
+  const std::int64_t run = product(shape.extents(), 2, shape.rank());
+  const auto epsilon = static_cast<double>(args.node.attrs().real("epsilon", 1e-5f));
+  for_float_dtype(args.out[0].dtype, [&]<class T>() {
+    const T *x = args.input<T>(0), *scale = args.input<T>(1), *bias = args.input<T>(2);
+    T* y = args.output<T>(0);
+    for (std::int64_t p = 0; run > 0 && p < shape[0] * shape[1]; ++p) {
+      const Moments<T> m(x + p * run, run, epsilon);
+      const std::int64_t c = p % shape[1];
+      for (std::int64_t i = p * run; i < (p + 1) * run; ++i) {
+        y[i] = element_cast<T>((Moments<T>::value(x[i]) - m.mean) * m.inverse *
+                                   Moments<T>::value(scale[c]) +
+                               Moments<T>::value(bias[c]));
+      }
+    }
+  });
+}
+
+void infer_layer(const NodeRef& node) {
+  node.expect_inputs(2, 3);
+  node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
+  expect_rank(node, 0, 1);
+  const Shape& x = node.shape(0);
+  const int axis = normal_axis(node.attrs().integer("axis", -1), x.rank());
+  node.attrs().set("axis", std::int64_t{axis});
+  for (const int i : {1, 2}) {
+    if (!node.has(i)) continue;
+    if (node.dtype(i) != node.dtype(0) ||
+        !std::ranges::equal(broadcast(x.extents(), node.shape(i).extents()), x.extents())) {
+      fail(ErrorCode::bad_input, "input ", i, " of shape ", node.shape(i).extents(),
+           " does not broadcast to ", x.extents());
+    }
+  }
+  node.set_output(0, node.dtype(0), x.extents());
+  Ints kept = extents_of(x);
+  std::fill(kept.begin() + axis, kept.end(), 1);
+  for (const int o : {1, 2}) node.set_output(o, DType::f32, kept);
+}
+
+void layer_reference(const ReferenceArgs& args) {
+  if (no_elements(args)) return;
+  const Shape& shape = args.in[0].mapping.shape();
+  const auto axis = static_cast<int>(args.node.attrs().integer("axis", -1));
+  const std::int64_t run = product(shape.extents(), axis, shape.rank());
+  const auto epsilon = static_cast<double>(args.node.attrs().real("epsilon", 1e-5f));
+  const bool has_bias = args.input<float>(2) != nullptr;
+  const Shape scalar;
+  const Ints scale_strides = broadcast_strides(args.in[1].mapping.shape(), shape);
+  const Ints bias_strides =
+      broadcast_strides(has_bias ? args.in[2].mapping.shape() : scalar, shape);
+  for_float_dtype(args.in[0].dtype, [&]<class T>() {
+    const T *x = args.input<T>(0), *scale = args.input<T>(1), *bias = args.input<T>(2);
+    T* y = args.output<T>(0);
+    Walk<2> walk(shape.extents(), {scale_strides, bias_strides});
+    for (std::int64_t p = 0; run > 0 && p < shape.elements() / run; ++p) {
+      const Moments<T> m(x + p * run, run, epsilon);
+      for (std::int64_t i = p * run; i < (p + 1) * run; ++i, walk.next()) {
+        const double v = (Moments<T>::value(x[i]) - m.mean) * m.inverse *
+                         Moments<T>::value(scale[walk.offset(0)]);
+        y[i] = element_cast<T>(v + (has_bias ? Moments<T>::value(bias[walk.offset(1)]) : 0));
+      }
+      if (args.out.size() > 1 && args.out[1].data != nullptr) {
+        args.output<float>(1)[p] = static_cast<float>(m.mean);
+      }
+      if (args.out.size() > 2 && args.out[2].data != nullptr) {
+        args.output<float>(2)[p] = static_cast<float>(m.inverse);
+      }
+    }
+  });
+}
+
+void infer_lrn(const NodeRef& node) {
+  node.expect_inputs(1, 1);
+  node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
+  expect_rank(node, 0, 2);
+  if (node.attrs().integer("size", 0) < 1) {
+    fail(ErrorCode::bad_input, "size is ", node.attrs().integer("size", 0), ", expected 1 or more");
+  }
+  node.set_output(0, node.dtype(0), node.shape(0).extents());
+}
+
+void lrn_reference(const ReferenceArgs& args) {
+  if (no_elements(args)) return;
+  const Shape& shape = args.out[0].mapping.shape();
+  const Attributes& attrs = args.node.attrs();
+  const std::int64_t size = attrs.integer("size", 1), channels = shape[1];
+  // No window is wider than the channels on either side.
+  const std::int64_t before = std::min((size - 1) / 2, channels);
+  const std::int64_t after = std::min(size - 1 - (size - 1) / 2, channels);
+  const double alpha = static_cast<double>(attrs.real("alpha", 1e-4f)) / static_cast<double>(size);
+  const auto beta = static_cast<double>(attrs.real("beta", 0.75f));
+  const auto bias = static_cast<double>(attrs.real("bias", 1.0f));
+  const std::int64_t run = product(shape.extents(), 2, shape.rank());
+  for_float_dtype(args.out[0].dtype, [&]<class T>() {
+    const T* x = args.input<T>(0);
+    T* y = args.output<T>(0);
+    for (std::int64_t i = 0; i < shape.elements(); ++i) {
+      const std::int64_t c = i / run % channels;
+      double squares = 0;
+      for (std::int64_t k = std::max<std::int64_t>(0, c - before);
+           k <= std::min(channels - 1, c + after); ++k) {
+        const double v = Moments<T>::value(x[i + (k - c) * run]);
+        squares += v * v;
+      }
+      y[i] = element_cast<T>(Moments<T>::value(x[i]) / std::pow(bias + alpha * squares, beta));
+    }
+  });
+}
+
+constexpr OpDef kNorm[] = {
+    {.name = "instance_norm",
+     .aliases = onnx<"InstanceNormalization">,
+     .category = Category::fixed,
+     .infer = infer_instance,
+     .reference = instance_reference,
+     .axes = link_images},
+    {.name = "layer_norm",
+     .aliases = onnx<"LayerNormalization">,
+     .category = Category::source,
+     .infer = infer_layer,
+     .reference = layer_reference,
+     .axes = link_positions},
+    {.name = "lrn",
+     .aliases = onnx<"LRN">,
+     .category = Category::fixed,
+     .infer = infer_lrn,
+     .reference = lrn_reference,
+     .axes = link_images},
+};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_norm;
+const std::span<const OpDef> ops_norm = kNorm;
+
+}  // namespace stowage

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Padding by a constant, by reflection, by the edge, or around.
+#include <cstring>
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+/// `before` and `after`, one an axis and perhaps negative, are what reference and offers read.
+void infer(const NodeRef& node) {
+  node.expect_inputs(1, 4);
+  const Shape& x = node.shape(0);
+  const auto pads = take_ints(node, "pads", 1);
+  if (!pads) fail(ErrorCode::bad_input, "it has no pads");
+  auto axes = take_ints(node, "axes", 3);
+  if (!axes) {
+    axes.emplace();
+    for (int i = 0; i < x.rank(); ++i) axes->push_back(i);
+  }
+  if (pads->size() != 2 * axes->size()) {
+    fail(ErrorCode::bad_input, pads->size(), " pads for ", axes->size(), " axes");
+  }
+  normal_axes(*axes, x.rank());
+  const std::string mode = node.attrs().string("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") {
+    fail(ErrorCode::unsupported, "mode '", mode, "'");
+  }
+  if (node.has(2)) {
+    if (node.dtype(2) != node.dtype(0) || node.shape(2).elements() != 1) {
+      fail(ErrorCode::bad_input, "input 2 must be one ", dtype_name(node.dtype(0)));
+    }
+  }
+  Ints before(at(x.rank()), 0), after(at(x.rank()), 0), out = extents_of(x);
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    const int axis = normal_axis((*axes)[i], x.rank());
+    const std::int64_t lo = (*pads)[i], hi = (*pads)[i + axes->size()];
+    before[at(axis)] = lo;
+    after[at(axis)] = hi;
+    std::int64_t& extent = out[at(axis)];
+    extent = checked_add(checked_add(extent, lo), hi);
+    if (extent < 0) {
+      fail(ErrorCode::bad_input, "axis ", axis, " of extent ", x[axis],
+           " is cut by more than that");
+    }
+    if (mode != "constant" && x[axis] == 0 && extent > 0) {
+      fail(ErrorCode::bad_input, "axis ", axis, " is empty: there is nothing to ", mode);
+    }
+  }
+  node.attrs().set("before", before);
+  node.attrs().set("after", after);
+  node.set_output(0, node.dtype(0), out);
+  // The pads and axes live in attributes; only the value is still an input.
+  auto& inputs = node.node().inputs;
+  if (inputs.size() > 3) inputs.resize(3);
+  if (inputs.size() > 1) inputs[1] = kNoValue;
+  if (inputs.size() == 3 && inputs[2] == kNoValue) inputs.resize(1);
+  if (inputs.size() == 2) inputs.resize(1);
+}
+
+/// Before opset 2 the attribute was called paddings.
+void import_pad(ForeignNode& node) {
+  if (node.attrs.has("paddings")) node.attrs.set("pads", node.attrs.integers("paddings"));
+}
+
+/// Index of the source along one axis for `i`, which counts from its first element; -1: none.
+std::int64_t source_index(std::int64_t i, std::int64_t extent, std::string_view mode) {
+  if (i >= 0 && i < extent) return i;
+  if (mode == "edge") return i < 0 ? 0 : extent - 1;
+  if (mode == "wrap") return (i % extent + extent) % extent;
+  if (mode == "reflect") {
+    if (extent == 1) return 0;
+    const std::int64_t period = 2 * (extent - 1);
+    const std::int64_t k = (i % period + period) % period;
+    return k < extent ? k : period - k;
+  }
+  return -1;
+}
+
+void reference(const ReferenceArgs& args) {
+  if (no_elements(args)) return;
+  const Shape &x = args.in[0].mapping.shape(), &out = args.out[0].mapping.shape();
+  const Ints before = args.node.attrs().integers("before");
+  const std::string mode = args.node.attrs().string("mode", "constant");
+  const Ints strides = row_major_strides(x.extents());
+  // For each axis the source of every index, as an offset, or -1.
+  std::vector<Ints> sources(at(x.rank()));
+  for (int k = 0; k < x.rank(); ++k) {
+    for (std::int64_t i = 0; i < out[k]; ++i) {
+      const std::int64_t from = source_index(i - before[at(k)], x[k], mode);
+      sources[at(k)].push_back(from < 0 ? -1 : from * strides[at(k)]);
+    }
+  }
+  for_bytes(args.out[0].dtype, [&]<class T>() {
+    T value = T(0);
+    if (const T* given = args.input<T>(2)) value = *given;
+    if (args.out[0].dtype == DType::f32 && args.node.attrs().has("value")) {
+      const float v = args.node.attrs().real("value", 0);
+      std::memcpy(&value, &v, std::min(sizeof(T), sizeof v));
+    }
+    Walk<1> walk(out.extents(), {row_major_strides(out.extents())});
+    for (std::int64_t i = 0; i < out.elements(); ++i, walk.next()) {
+      std::int64_t from = 0;
+      for (std::size_t k = 0; k < sources.size(); ++k) {
+        const std::int64_t part = sources[k][at(walk.index()[k])];
+        from = part < 0 || from < 0 ? -1 : from + part;
+      }
+      args.output<T>(0)[i] = from < 0 ? value : args.input<T>(0)[from];
+    }
+  });
+}
+
+constexpr OpDef kPad[] = {{.name = "pad",
+                           .aliases = onnx<"Pad", import_pad>,
+                           .category = Category::transposable,
+                           .infer = infer,
+                           .reference = reference,
+                           .axes = link_positions}};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_pad;
+const std::span<const OpDef> ops_pad = kPad;
+
+}  // namespace stowage

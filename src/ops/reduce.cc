@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions over axes, arg_max and arg_min, cumulative sums.
+#include <cmath>
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+/// `axes` becomes normal: sorted, in range, and never empty by default.
+void infer_reduce(const NodeRef& node) {
+  node.expect_inputs(1, 2);
+  const Shape& x = node.shape(0);
+  Ints axes = take_ints(node, "axes", 1).value_or(Ints());
+  if (axes.empty() && node.attrs().integer("noop_with_empty_axes", 0) == 0) {
+    for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
+  }
+  axes = normal_axes(axes, x.rank());
+  node.attrs().set("axes", axes);
+  keep_inputs(node, 1);
+  const bool keep = node.attrs().integer("keepdims", 1) != 0;
+  Ints out;
+  for (int i = 0; i < x.rank(); ++i) {
+    const bool reduced = std::ranges::binary_search(axes, i);
+    if (!reduced || keep) out.push_back(reduced ? 1 : x[i]);
+  }
+  node.set_output(0, node.dtype(0), out);
+}
+
+void infer_reduce_numbers(const NodeRef& node) {
+  if (node.has(0) && node.dtype(0) == DType::boolean)
+    fail(ErrorCode::unsupported, "input 0 is bool");
+  infer_reduce(node);
+}
+
+/// Axes that stay keep their names; so do reduced ones when they are kept as 1.
+void link_kept(const NodeRef& node, AxisLinks& links) {
+  const Ints axes = node.attrs().integers("axes");
+  const bool keep = node.attrs().integer("keepdims", 1) != 0;
+  for (int i = 0, k = 0; i < node.rank(0); ++i) {
+    if (!keep && std::ranges::binary_search(axes, i)) continue;
+    links.link(node.node().inputs[0], i, node.node().outputs[0], k++);
+  }
+}
+
+// A reduction: what it starts from, how an element joins, how it ends. `A` is the accumulator.
+struct Sum {
+  template <class A>
+  static A start() {
+    return A(0);
+  }
+
+  template <class A>
+  static A join(A a, A x) {
+    return static_cast<A>(a + x);
+  }
+
+  template <class A>
+  static A finish(A a, std::int64_t) {
+    return a;
+  }
+};
+
+struct Mean : Sum {
+  template <class A>
+  static A finish(A a, std::int64_t n) {
+    // An empty mean is NaN among floats and 0 among integers.
+    if constexpr (std::is_integral_v<A>)
+      return n == 0 ? A(0) : static_cast<A>(static_cast<std::int64_t>(a) / n);
+    else
+      return a / static_cast<A>(n);
+  }
+};
+
+struct Prod : Sum {
+  template <class A>
+  static A start() {
+    return A(1);
+  }
+
+  template <class A>
+  static A join(A a, A x) {
+    return static_cast<A>(a * x);
+  }
+};
+
+struct L1 : Sum {
+  template <class A>
+  static A join(A a, A x) {
+    if constexpr (std::is_integral_v<A>)
+      return static_cast<A>(a + (static_cast<std::int64_t>(x) < 0 ? A(0) - x : x));
+    else
+      return a + std::fabs(x);
+  }
+};
+
+struct SumSquare : Sum {
+  template <class A>
+  static A join(A a, A x) {
+    return static_cast<A>(a + x * x);
+  }
+};
+
+struct L2 : SumSquare {
+  template <class A>
+  static A finish(A a, std::int64_t) {
+    return static_cast<A>(std::sqrt(static_cast<double>(a)));
+  }
+};
+
+struct LogSum : Sum {
+  template <class A>
+  static A finish(A a, std::int64_t) {
+    return element_cast<A>(std::log(static_cast<double>(a)));
+  }
+};
+
+/// Where each element of the input ends: the strides of the output, 0 along reduced axes.
+Ints output_strides(const ReferenceArgs& args) {
+  const Shape& x = args.in[0].mapping.shape();
+  const Ints axes = args.node.attrs().integers("axes");
+  Ints strides(at(x.rank()), 0);
+  std::int64_t stride = 1;
+  for (int i = x.rank(); i-- > 0;) {
+    if (std::ranges::binary_search(axes, i)) continue;
+    strides[at(i)] = stride;
+    stride *= x[i];
+  }
+  return strides;
+}
+
+/// Elements that join into one.
+std::int64_t reduced_count(const ReferenceArgs& args) {
+  std::int64_t count = 1;
+  for (std::int64_t a : args.node.attrs().integers("axes")) {
+    count *= args.in[0].mapping.shape()[static_cast<int>(a)];
+  }
+  return count;
+}
+
+/// Integers gather in 64 bits without sign, where overflow is defined; floats in double.
+template <class T>
+using Gather = std::conditional_t<std::is_integral_v<T>, std::uint64_t, Accumulator<T>>;
+
+template <class F>
+void reference(const ReferenceArgs& args) {
+  const Shape &x = args.in[0].mapping.shape(), &out = args.out[0].mapping.shape();
+  const std::int64_t count = reduced_count(args);
+  for_number_dtype(args.in[0].dtype, [&]<class T>() {
+    using A = Gather<T>;
+    std::vector<A> sums(at(out.elements()), F::template start<A>());
+    Walk<1> walk(x.extents(), {output_strides(args)});
+    for (std::int64_t i = 0; i < x.elements(); ++i, walk.next()) {
+      A& sum = sums[at(walk.offset(0))];
+      sum = F::template join<A>(sum, static_cast<A>(static_cast<Compute<T>>(args.input<T>(0)[i])));
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      args.output<T>(0)[i] = element_cast<T>(F::template finish<A>(sums[i], count));
+    }
+  });
+}
+
+template <bool Max>
+void extreme_reference(const ReferenceArgs& args) {
+  const Shape &x = args.in[0].mapping.shape(), &out = args.out[0].mapping.shape();
+  for_dtype(args.in[0].dtype, [&]<class T>() {
+    using C = Compute<T>;
+    using Limits = std::numeric_limits<C>;
+    constexpr C lowest = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    constexpr C highest = Limits::has_infinity ? Limits::infinity() : Limits::max();
+    T* y = args.output<T>(0);
+    std::fill_n(y, out.elements(), static_cast<T>(Max ? lowest : highest));
+    Walk<1> walk(x.extents(), {output_strides(args)});
+    for (std::int64_t i = 0; i < x.elements(); ++i, walk.next()) {
+      const auto v = static_cast<C>(args.input<T>(0)[i]);
+      const auto best = static_cast<C>(y[walk.offset(0)]);
+      // A NaN stays once it is there.
+      if (v != v || (Max ? v > best : v < best)) y[walk.offset(0)] = static_cast<T>(v);
+    }
+  });
+}
+
+/// log(sum(exp(x))), shifted by the largest element so that nothing overflows.
+void log_sum_exp_reference(const ReferenceArgs& args) {
+  const Shape &x = args.in[0].mapping.shape(), &out = args.out[0].mapping.shape();
+  for_float_dtype(args.in[0].dtype, [&]<class T>() {
+    const auto value = [&](std::int64_t i) {
+      return static_cast<double>(static_cast<Compute<T>>(args.input<T>(0)[i]));
+    };
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    std::vector<double> max(at(out.elements()), -infinity), sum(at(out.elements()), 0.0);
+    for (const bool find_max : {true, false}) {
+      Walk<1> walk(x.extents(), {output_strides(args)});
+      for (std::int64_t i = 0; i < x.elements(); ++i, walk.next()) {
+        const auto k = at(walk.offset(0));
+        if (find_max) {
+          max[k] = std::max(max[k], value(i));
+        } else {
+          sum[k] += std::exp(value(i) - (std::isinf(max[k]) ? 0 : max[k]));
+        }
+      }
+    }
+    for (std::size_t k = 0; k < sum.size(); ++k) {
+      args.output<T>(0)[k] = element_cast<T>(std::log(sum[k]) + (std::isinf(max[k]) ? 0 : max[k]));
+    }
+  });
+}
+
+void infer_log_sum_exp(const NodeRef& node) {
+  node.expect_inputs(1, 2);
+  node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
+  infer_reduce(node);
+}
+
+void infer_arg(const NodeRef& node) {
+  node.expect_inputs(1, 1);
+  expect_rank(node, 0, 1);
+  const Shape& x = node.shape(0);
+  if (node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
+  const int axis = normal_axis(node.attrs().integer("axis", 0), x.rank());
+  if (x[axis] == 0) fail(ErrorCode::bad_input, "axis ", axis, " is empty");
+  node.attrs().set("axes", Ints{axis});
+  const bool keep = node.attrs().integer("keepdims", 1) != 0;
+  Ints out;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i != axis || keep) out.push_back(i == axis ? 1 : x[i]);
+  }
+  node.set_output(0, DType::i64, out);
+}
+
+template <bool Max>
+void arg_reference(const ReferenceArgs& args) {
+  if (no_elements(args)) return;
+  const Shape& x = args.in[0].mapping.shape();
+  const auto axis = static_cast<int>(args.node.attrs().integers("axes")[0]);
+  const bool last = args.node.attrs().integer("select_last_index", 0) != 0;
+  const std::int64_t inner = product(x.extents(), axis + 1, x.rank());
+  for_number_dtype(args.in[0].dtype, [&]<class T>() {
+    for (std::int64_t r = 0; r < args.out[0].mapping.shape().elements(); ++r) {
+      const T* row = args.input<T>(0) + r / inner * x[axis] * inner + r % inner;
+      std::int64_t best = 0;
+      for (std::int64_t i = 1; i < x[axis]; ++i) {
+        const auto v = static_cast<Compute<T>>(row[i * inner]);
+        const auto b = static_cast<Compute<T>>(row[best * inner]);
+        if ((Max ? v > b : v < b) || (last && v == b)) best = i;
+      }
+      args.output<std::int64_t>(0)[r] = best;
+    }
+  });
+}
+
+void infer_cumulative(const NodeRef& node) {
+  node.expect_inputs(1, 2);
+  expect_rank(node, 0, 1);
+  const auto axis = take_ints(node, "axes", 1);
+  if (!axis || axis->size() != 1) fail(ErrorCode::bad_input, "it needs one axis");
+  node.attrs().set("axes", Ints{normal_axis((*axis)[0], node.rank(0))});
+  keep_inputs(node, 1);
+  if (node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
+  node.set_output(0, node.dtype(0), node.shape(0).extents());
+}
+
+template <class F>
+void cumulative_reference(const ReferenceArgs& args) {
+  if (no_elements(args)) return;
+  const Shape& x = args.in[0].mapping.shape();
+  const auto axis = static_cast<int>(args.node.attrs().integers("axes")[0]);
+  const bool exclusive = args.node.attrs().integer("exclusive", 0) != 0;
+  const bool reverse = args.node.attrs().integer("reverse", 0) != 0;
+  const std::int64_t inner = product(x.extents(), axis + 1, x.rank());
+  const std::int64_t rows = product(x.extents(), 0, axis) * inner;
+  for_number_dtype(args.in[0].dtype, [&]<class T>() {
+    using A = Gather<T>;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      A sum = F::template start<A>();
+      for (std::int64_t k = 0; k < x[axis]; ++k) {
+        const std::int64_t i =
+            r / inner * x[axis] * inner + r % inner + (reverse ? x[axis] - 1 - k : k) * inner;
+        const A next =
+            F::template join<A>(sum, static_cast<A>(static_cast<Compute<T>>(args.input<T>(0)[i])));
+        args.output<T>(0)[i] = element_cast<T>(exclusive ? sum : next);
+        sum = next;
+      }
+    }
+  });
+}
+
+constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
+                       void (*infer)(const NodeRef&), void (*reference_)(const ReferenceArgs&),
+                       void (*axes)(const NodeRef&, AxisLinks&) = link_kept) {
+  return {.name = name,
+          .aliases = aliases,
+          .category = Category::transposable,
+          .infer = infer,
+          .reference = reference_,
+          .axes = axes};
+}
+
+constexpr OpDef kReduce[] = {
+    record("reduce_sum", onnx<"ReduceSum">, infer_reduce_numbers, reference<Sum>),
+    record("reduce_mean", onnx<"ReduceMean">, infer_reduce_numbers, reference<Mean>),
+    record("reduce_prod", onnx<"ReduceProd">, infer_reduce_numbers, reference<Prod>),
+    record("reduce_l1", onnx<"ReduceL1">, infer_reduce_numbers, reference<L1>),
+    record("reduce_l2", onnx<"ReduceL2">, infer_reduce_numbers, reference<L2>),
+    record("reduce_sum_square", onnx<"ReduceSumSquare">, infer_reduce_numbers,
+           reference<SumSquare>),
+    record("reduce_log_sum", onnx<"ReduceLogSum">, infer_reduce_numbers, reference<LogSum>),
+    record("reduce_log_sum_exp", onnx<"ReduceLogSumExp">, infer_log_sum_exp, log_sum_exp_reference),
+    record("reduce_max", onnx<"ReduceMax">, infer_reduce, extreme_reference<true>),
+    record("reduce_min", onnx<"ReduceMin">, infer_reduce, extreme_reference<false>),
+    record("arg_max", onnx<"ArgMax">, infer_arg, arg_reference<true>),
+    record("arg_min", onnx<"ArgMin">, infer_arg, arg_reference<false>),
+    record("cum_sum", onnx<"CumSum">, infer_cumulative, cumulative_reference<Sum>, link_positions),
+    record("cum_prod", onnx<"CumProd">, infer_cumulative, cumulative_reference<Prod>,
+           link_positions),
+};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_reduce;
+const std::span<const OpDef> ops_reduce = kReduce;
+
+}  // namespace stowage

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that give the same elements, in the same order, another shape: reshape, flatten,
+// squeeze, unsqueeze, identity, dropout.
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+void infer_reshape(const NodeRef& node) {
+  node.expect_inputs(1, 2);
+  const Shape& x = node.shape(0);
+  const auto wanted = take_ints(node, "shape", 1);
+  if (!wanted) fail(ErrorCode::bad_input, "it has no shape");
+  keep_inputs(node, 1);
+  const bool allow_zero = node.attrs().integer("allowzero", 0) != 0;
+  Ints out = *wanted;
+  int free = -1;
+  std::int64_t known = 1;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == 0 && !allow_zero) {
+      if (static_cast<int>(i) >= x.rank()) {
+        fail(ErrorCode::bad_input, "extent ", i, " of the shape is 0, but the input has rank ",
+             x.rank());
+      }
+      out[i] = x[static_cast<int>(i)];
+    }
+    if (out[i] < -1) fail(ErrorCode::bad_input, "the shape has an extent of ", out[i]);
+    if (out[i] == -1) {
+      if (free >= 0) fail(ErrorCode::bad_input, "the shape has two extents of -1");
+      free = static_cast<int>(i);
+    } else {
+      known = checked_mul(known, out[i]);
+    }
+  }
+  if (free >= 0) {
+    if (known == 0 || x.elements() % known != 0) {
+      fail(ErrorCode::bad_input, x.elements(), " elements do not fit to the shape ",
+           std::span<const std::int64_t>(*wanted));
+    }
+    out[at(free)] = x.elements() / known;
+    known = x.elements();
+  }
+  if (known != x.elements()) {
+    fail(ErrorCode::bad_input, x.elements(), " elements do not fit to the shape ",
+         std::span<const std::int64_t>(*wanted));
+  }
+  node.set_output(0, node.dtype(0), out);
+}
+
+void infer_flatten(const NodeRef& node) {
+  node.expect_inputs(1, 1);
+  const Shape& x = node.shape(0);
+  const std::int64_t axis = node.attrs().integer("axis", 1);
+  const int split = axis == x.rank() ? x.rank() : normal_axis(axis, x.rank());
+  node.set_output(0, node.dtype(0),
+                  {product(x.extents(), 0, split), product(x.extents(), split, x.rank())});
+}
+
+void infer_squeeze(const NodeRef& node) {
+  node.expect_inputs(1, 2);
+  const Shape& x = node.shape(0);
+  const auto given = take_ints(node, "axes", 1);
+  keep_inputs(node, 1);
+  Ints axes, out;
+  if (given) {
+    axes = normal_axes(*given, x.rank());
+  } else {
+    for (int i = 0; i < x.rank(); ++i) {
+      if (x[i] == 1) axes.push_back(i);
+    }
+  }
+  for (std::int64_t a : axes) {
+    if (x[static_cast<int>(a)] != 1) {
+      fail(ErrorCode::bad_input, "axis ", a, " has an extent of ", x[static_cast<int>(a)],
+           " and cannot be squeezed");
+    }
+  }
+  for (int i = 0; i < x.rank(); ++i) {
+    if (!std::ranges::binary_search(axes, i)) out.push_back(x[i]);
+  }
+  node.attrs().set("axes", axes);
+  node.set_output(0, node.dtype(0), out);
+}
+
+void infer_unsqueeze(const NodeRef& node) {
+  node.expect_inputs(1, 2);
+  const Shape& x = node.shape(0);
+  const auto given = take_ints(node, "axes", 1);
+  if (!given) fail(ErrorCode::bad_input, "it has no axes");
+  keep_inputs(node, 1);
+  if (given->size() > at(kMaxRank)) fail(ErrorCode::limit, "it adds ", given->size(), " axes");
+  const int rank = x.rank() + static_cast<int>(given->size());
+  const Ints axes = normal_axes(*given, rank);
+  node.attrs().set("axes", axes);
+  Ints out;
+  for (int i = 0, k = 0; i < rank; ++i) {
+    out.push_back(std::ranges::binary_search(axes, i) ? 1 : x[k++]);
+  }
+  node.set_output(0, node.dtype(0), out);
+}
+
+void infer_identity(const NodeRef& node) {
+  node.expect_inputs(1, 1);
+  node.set_output(0, node.dtype(0), node.shape(0).extents());
+}
+
+/// Nothing is dropped at inference. Without its mask it is an identity and becomes one.
+void infer_dropout(const NodeRef& node) {
+  node.expect_inputs(1, 3);
+  if (node.has(2)) {
+    const Tensor* training = node.constant(2);
+    const Tensor* ratio = node.constant(1);
+    const bool drops = training == nullptr || training->data()[0] != std::byte{0};
+    const bool nothing = node.has(1) && ratio != nullptr && ratio->dtype() == DType::f32 &&
+                         ratio->shape().elements() == 1 && ratio->as<float>()[0] == 0.0f;
+    if (drops && !nothing) fail(ErrorCode::unsupported, "training mode");
+  }
+  keep_inputs(node, 1);
+  node.set_output(0, node.dtype(0), node.shape(0).extents());
+  Graph& graph = node.graph();
+  if (node.has_output(1)) {
+    const ValueId mask = node.node().outputs[1];
+    if (graph.is_output(mask) || !graph.consumers()[at(mask)].empty()) {
+      node.set_output(1, DType::boolean, node.shape(0).extents());
+      return;
+    }
+    graph.value(mask).producer = kNoNode;
+  }
+  node.node().outputs.resize(1);
+  node.node().op = find_op("identity");
+}
+
+void copy_reference(const ReferenceArgs& args) {
+  const std::int64_t bytes =
+      args.out[0].mapping.shape().elements() * dtype_bytes(args.out[0].dtype);
+  if (args.out[0].data != nullptr) std::copy_n(args.in[0].data, bytes, args.out[0].data);
+}
+
+void dropout_reference(const ReferenceArgs& args) {
+  copy_reference(args);
+  if (args.out.size() > 1 && args.out[1].data != nullptr) {
+    std::fill_n(args.out[1].data, args.out[1].mapping.shape().elements(), std::byte{1});
+  }
+}
+
+/// Axes that are neither dropped nor added keep their names.
+void link_kept(const NodeRef& node, AxisLinks& links) {
+  const Ints axes = node.attrs().integers("axes");
+  ValueId longer = node.node().inputs[0], shorter = node.node().outputs[0];
+  const Graph& graph = node.graph();
+  if (graph.value(longer).shape.rank() < graph.value(shorter).shape.rank()) {
+    std::swap(longer, shorter);
+  }
+  for (int i = 0, k = 0; i < graph.value(longer).shape.rank(); ++i) {
+    if (!std::ranges::binary_search(axes, i)) links.link(longer, i, shorter, k++);
+  }
+}
+
+constexpr OpDef kReshape[] = {
+    {.name = "reshape",
+     .aliases = onnx<"Reshape">,
+     .infer = infer_reshape,
+     .reference = copy_reference,
+     .axes = link_nothing},
+    {.name = "flatten",
+     .aliases = onnx<"Flatten">,
+     .infer = infer_flatten,
+     .reference = copy_reference,
+     .axes = link_nothing},
+    {.name = "squeeze",
+     .aliases = onnx<"Squeeze">,
+     .infer = infer_squeeze,
+     .reference = copy_reference,
+     .axes = link_kept},
+    {.name = "unsqueeze",
+     .aliases = onnx<"Unsqueeze">,
+     .infer = infer_unsqueeze,
+     .reference = copy_reference,
+     .axes = link_kept},
+    {.name = "identity",
+     .aliases = onnx<"Identity">,
+     .category = Category::transposable,
+     .infer = infer_identity,
+     .reference = copy_reference,
+     .axes = link_positions},
+    {.name = "dropout",
+     .aliases = onnx<"Dropout">,
+     .category = Category::transposable,
+     .infer = infer_dropout,
+     .reference = dropout_reference,
+     .axes = link_positions},
+};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_reshape;
+const std::span<const OpDef> ops_reshape = kReshape;
+
+}  // namespace stowage

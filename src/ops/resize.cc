@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resize and Upsample: every mode is a table of taps for each axis.
+#include <cmath>
+
+#include "ops/elements.h"
+#include "ops/resize_taps.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+/// The f32 elements of attribute `name` or of constant input `i`; nothing when it is absent or
+/// empty, as an unused optional input often is.
+std::optional<Floats> floats_of(const NodeRef& node, std::string_view name, int i) {
+  if (node.attrs().has(name)) return node.attrs().reals(name);
+  if (!node.has(i) || node.shape(i).elements() == 0) return std::nullopt;
+  const Tensor* t = node.constant(i);
+  if (t == nullptr) {
+    fail(ErrorCode::unsupported, "input ", i, " (", name, ") must be known before the model runs");
+  }
+  Floats out;
+  for_float_dtype(t->dtype(), [&]<class T>() {
+    for (std::int64_t k = 0; k < t->shape().elements(); ++k) {
+      out.push_back(static_cast<float>(static_cast<Compute<T>>(t->as<T>()[at(k)])));
+    }
+  });
+  return out;
+}
+
+void expect_one_of(const NodeRef& node, std::string_view attribute, std::string_view otherwise,
+                   std::initializer_list<std::string_view> allowed) {
+  const std::string value = node.attrs().string(attribute, otherwise);
+  if (std::ranges::find(allowed, value) == allowed.end()) {
+    fail(ErrorCode::unsupported, attribute, " is '", value, "'");
+  }
+}
+
+/// Values given for `axes`, spread over all axes.
+template <class T>
+std::vector<T> spread(const std::vector<T>& values, const Ints& axes, int rank, T otherwise) {
+  if (values.size() != axes.size()) {
+    fail(ErrorCode::bad_input, values.size(), " scales or sizes for ", axes.size(), " axes");
+  }
+  std::vector<T> out(at(rank), otherwise);
+  for (std::size_t i = 0; i < axes.size(); ++i) out[at(axes[i])] = values[i];
+  return out;
+}
+
+/// One scale for all axes, so that the picture keeps its proportions.
+void keep_proportions(const Shape& x, const Ints& axes, std::string_view policy, Ints& sizes,
+                      std::vector<double>& scales) {
+  double scale = 0;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const double s = scales[at(axes[i])];
+    scale = i == 0 ? s : policy == "not_larger" ? std::min(scale, s) : std::max(scale, s);
+  }
+  for (std::int64_t a : axes) {
+    scales[at(a)] = scale;
+    const double size = std::floor(scale * static_cast<double>(x[static_cast<int>(a)]) + 0.5);
+    if (!(size < 0x1p47)) fail(ErrorCode::limit, "the result has too many elements");
+    sizes[at(a)] = static_cast<std::int64_t>(size);
+  }
+}
+
+/// Leaves the attributes scales, roi and exact_sizes (scales are quotients of extents), all of
+/// which the tables of taps are made from.
+void infer(const NodeRef& node) {
+  node.expect_inputs(1, 4);
+  const Attributes& attrs = node.attrs();
+  expect_one_of(node, "mode", "nearest", {"nearest", "linear", "cubic"});
+  expect_one_of(node, "coordinate_transformation_mode", "half_pixel",
+                {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                 "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"});
+  expect_one_of(node, "nearest_mode", "round_prefer_floor",
+                {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+  expect_one_of(node, "keep_aspect_ratio_policy", "stretch",
+                {"stretch", "not_larger", "not_smaller"});
+  const Shape& x = node.shape(0);
+  const bool nearest = attrs.string("mode", "nearest") == "nearest";
+  if (!nearest && node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
+  const bool scales_first = attrs.integer("scales_first", 0) != 0;
+  const auto given_scales = floats_of(node, "scales", scales_first ? 1 : 2);
+  std::optional<Ints> given_sizes;
+  if (!scales_first && !given_scales) given_sizes = node.ints_of("sizes", 3);
+  if (!given_scales && !given_sizes) fail(ErrorCode::bad_input, "it has neither scales nor sizes");
+  Ints axes = attrs.integers("axes");
+  if (!attrs.has("axes")) {
+    for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
+  }
+  normal_axes(axes, x.rank());
+  for (std::int64_t& a : axes) a = normal_axis(a, x.rank());
+
+  Ints out = extents_of(x);
+  Floats scales(at(x.rank()), 1.0f);
+  if (given_scales) {
+    scales = spread(*given_scales, axes, x.rank(), 1.0f);
+    for (int i = 0; i < x.rank(); ++i) {
+      const float s = scales[at(i)];
+      const float extent = std::floor(static_cast<float>(x[i]) * s);
+      if (!(s > 0) || std::isinf(s)) fail(ErrorCode::bad_input, "the scale of axis ", i, " is ", s);
+      if (!(extent < 0x1p47f)) fail(ErrorCode::limit, "the result has too many elements");
+      out[at(i)] = s == 1.0f ? x[i] : static_cast<std::int64_t>(extent);
+    }
+  } else {
+    out = spread(*given_sizes, axes, x.rank(), std::int64_t{-1});
+    std::vector<double> exact(at(x.rank()), 1.0);
+    for (int i = 0; i < x.rank(); ++i) {
+      if (!std::ranges::count(axes, i)) out[at(i)] = x[i];
+      if (out[at(i)] < 0) fail(ErrorCode::bad_input, "the size of axis ", i, " is ", out[at(i)]);
+      if (x[i] > 0) exact[at(i)] = static_cast<double>(out[at(i)]) / static_cast<double>(x[i]);
+    }
+    const std::string policy = attrs.string("keep_aspect_ratio_policy", "stretch");
+    if (policy != "stretch") keep_proportions(x, axes, policy, out, exact);
+    for (std::size_t i = 0; i < exact.size(); ++i) scales[i] = static_cast<float>(exact[i]);
+    node.attrs().set("exact_sizes", std::int64_t{policy == "stretch"});
+  }
+  for (int i = 0; i < x.rank(); ++i) {
+    if (x[i] == 0 && out[at(i)] > 0) fail(ErrorCode::bad_input, "axis ", i, " is empty");
+  }
+  Floats roi(at(2 * x.rank()), 0.0f);
+  std::fill(roi.begin() + x.rank(), roi.end(), 1.0f);
+  if (attrs.string("coordinate_transformation_mode", "") == "tf_crop_and_resize") {
+    const auto given = floats_of(node, "roi", 1);
+    if (!given || given->size() != 2 * axes.size()) {
+      fail(ErrorCode::bad_input, "tf_crop_and_resize needs a region of ", 2 * axes.size(),
+           " numbers");
+    }
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      roi[at(axes[i])] = (*given)[i];
+      roi[at(axes[i] + x.rank())] = (*given)[i + axes.size()];
+    }
+  }
+  // Attributes now speak of every axis, whatever the model named.
+  node.attrs().erase("axes");
+  node.attrs().erase("sizes");
+  node.attrs().set("scales", scales);
+  node.attrs().set("roi", roi);
+  keep_inputs(node, 1);
+  node.set_output(0, node.dtype(0), out);
+}
+
+/// Opset 10: scales are input 1, coordinates are asymmetric, nearest is floor.
+void import_resize(ForeignNode& node) {
+  if (node.version >= 11) return;
+  node.attrs.set("scales_first", std::int64_t{1});
+  node.attrs.set("coordinate_transformation_mode", std::string("asymmetric"));
+  node.attrs.set("nearest_mode", std::string("floor"));
+  if (node.attrs.string("mode", "nearest") == "bilinear") {
+    node.attrs.set("mode", std::string("linear"));
+  }
+}
+
+void import_upsample(ForeignNode& node) {
+  node.version = 10;
+  import_resize(node);
+}
+
+void reference(const ReferenceArgs& args) {
+  if (no_elements(args)) return;
+  const Shape &x = args.in[0].mapping.shape(), &out = args.out[0].mapping.shape();
+  const std::vector<AxisTaps> taps = resize_taps(args.node);
+  const Ints strides = row_major_strides(x.extents());
+  const bool nearest = args.node.attrs().string("mode", "nearest") == "nearest";
+  const auto outside = static_cast<double>(args.node.attrs().real("extrapolation_value", 0));
+  for_dtype(args.out[0].dtype, [&]<class T>() {
+    Walk<1> walk(out.extents(), {row_major_strides(out.extents())});
+    for (std::int64_t i = 0; i < out.elements(); ++i, walk.next()) {
+      // The product of one tap an axis, for every combination of taps.
+      double sum = 0;
+      T copied{};
+      bool inside = true;
+      std::array<int, kMaxRank> tap{};
+      for (bool more = true; more && inside;) {
+        std::int64_t from = 0;
+        double weight = 1;
+        for (int k = 0; k < x.rank(); ++k) {
+          const AxisTaps& t = taps[at(k)];
+          const std::int64_t first = walk.index()[at(k)] * t.count;
+          inside = inside && !t.outside[at(walk.index()[at(k)])];
+          from += t.index[at(first + tap[at(k)])] * strides[at(k)];
+          weight *= static_cast<double>(t.weight[at(first + tap[at(k)])]);
+        }
+        copied = args.input<T>(0)[from];
+        if (!nearest) sum += weight * static_cast<double>(static_cast<Compute<T>>(copied));
+        more = false;
+        for (int k = x.rank(); k-- > 0 && !more;) {
+          more = ++tap[at(k)] < taps[at(k)].count;
+          if (!more) tap[at(k)] = 0;
+        }
+      }
+      args.output<T>(0)[i] = !inside   ? element_cast<T>(outside)
+                             : nearest ? copied
+                                       : element_cast<T>(sum);
+    }
+  });
+}
+
+constexpr ForeignName kAliases[] = {{"onnx", "Resize", import_resize},
+                                    {"onnx", "Upsample", import_upsample}};
+
+constexpr OpDef kResize[] = {{.name = "resize",
+                              .aliases = kAliases,
+                              .category = Category::fixed,
+                              .infer = infer,
+                              .reference = reference,
+                              .axes = link_images}};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_resize;
+const std::span<const OpDef> ops_resize = kResize;
+
+}  // namespace stowage

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of one element: a line each in kUnary.
+#include <cmath>
+#include <limits>
+
+#include "ops/elements.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+/// The numbers of a function: alpha, beta or what takes their place.
+struct Params {
+  double a = 0, b = 0;
+};
+
+constexpr double kSeluAlpha = 1.67326319217681884765625;
+constexpr double kSeluGamma = 1.05070102214813232421875;
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+
+// Each function computes in double, which is more than any dtype of its operators holds.
+using Function = double (*)(double, const Params&);
+
+double relu(double x, const Params&) { return x > 0 ? x : x != x ? x : 0; }
+
+double leaky_relu(double x, const Params& p) { return x < 0 ? p.a * x : x; }
+
+double elu(double x, const Params& p) { return x < 0 ? p.a * std::expm1(x) : x; }
+
+double celu(double x, const Params& p) {
+  return std::max(0.0, x) + std::min(0.0, p.a * std::expm1(x / p.a));
+}
+
+double selu(double x, const Params& p) { return p.b * (x > 0 ? x : p.a * std::expm1(x)); }
+
+double sigmoid_of(double x, const Params&) { return sigmoid(x); }
+
+double tanh_of(double x, const Params&) { return std::tanh(x); }
+
+double exp_of(double x, const Params&) { return std::exp(x); }
+
+double log_of(double x, const Params&) { return std::log(x); }
+
+double sqrt_of(double x, const Params&) { return std::sqrt(x); }
+
+double floor_of(double x, const Params&) { return std::floor(x); }
+
+double ceil_of(double x, const Params&) { return std::ceil(x); }
+
+double round_of(double x, const Params&) { return std::nearbyint(x); }
+
+double reciprocal(double x, const Params&) { return 1 / x; }
+
+double erf_of(double x, const Params&) { return std::erf(x); }
+
+double softplus_of(double x, const Params&) { return softplus(x); }
+
+double softsign(double x, const Params&) { return x / (1 + std::fabs(x)); }
+
+double hard_sigmoid(double x, const Params& p) {
+  return std::max(0.0, std::min(1.0, p.a * x + p.b));
+}
+
+double hard_swish(double x, const Params&) { return x * std::max(0.0, std::min(1.0, x / 6 + 0.5)); }
+
+double mish(double x, const Params&) { return x * std::tanh(softplus(x)); }
+
+double swish(double x, const Params& p) { return x * sigmoid(p.a * x); }
+
+double gelu(double x, const Params&) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+
+double gelu_tanh(double x, const Params&) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+double thresholded_relu(double x, const Params& p) { return x > p.a ? x : 0; }
+
+double shrink(double x, const Params& p) { return x < -p.b ? x + p.a : x > p.b ? x - p.a : 0; }
+
+double sin_of(double x, const Params&) { return std::sin(x); }
+
+double cos_of(double x, const Params&) { return std::cos(x); }
+
+double tan_of(double x, const Params&) { return std::tan(x); }
+
+double asin_of(double x, const Params&) { return std::asin(x); }
+
+double acos_of(double x, const Params&) { return std::acos(x); }
+
+double atan_of(double x, const Params&) { return std::atan(x); }
+
+double sinh_of(double x, const Params&) { return std::sinh(x); }
+
+double cosh_of(double x, const Params&) { return std::cosh(x); }
+
+double asinh_of(double x, const Params&) { return std::asinh(x); }
+
+double acosh_of(double x, const Params&) { return std::acosh(x); }
+
+double atanh_of(double x, const Params&) { return std::atanh(x); }
+
+template <Function F, double A, double B>
+void reference(const ReferenceArgs& args) {
+  const Params params{static_cast<double>(args.node.attrs().real("alpha", static_cast<float>(A))),
+                      static_cast<double>(args.node.attrs().real("beta", static_cast<float>(B)))};
+  const std::int64_t count = args.out[0].mapping.shape().elements();
+  for_float_dtype(args.out[0].dtype, [&]<class T>() {
+    const T* x = args.input<T>(0);
+    T* y = args.output<T>(0);
+    for (std::int64_t i = 0; i < count; ++i) {
+      y[i] = element_cast<T>(F(static_cast<double>(static_cast<Compute<T>>(x[i])), params));
+    }
+  });
+}
+
+/// Neg, Abs, Sign, Relu of integers must be exact for all 64 bits.
+template <std::int64_t (*Integer)(std::int64_t), Function F>
+void number_reference(const ReferenceArgs& args) {
+  if (is_float(args.out[0].dtype)) return reference<F, 0.0, 0.0>(args);
+  const std::int64_t count = args.out[0].mapping.shape().elements();
+  for_number_dtype(args.out[0].dtype, [&]<class T>() {
+    if constexpr (std::is_integral_v<T>) {
+      const T* x = args.input<T>(0);
+      T* y = args.output<T>(0);
+      for (std::int64_t i = 0; i < count; ++i) {
+        // Above INT64_MAX only u64 has values; none of these functions changes an unsigned one
+        // but sign, which is 1 there.
+        const bool huge = std::is_unsigned_v<T> && static_cast<std::int64_t>(x[i]) < 0;
+        y[i] = huge ? (Integer(2) == 1 ? T(1) : x[i])
+                    : static_cast<T>(Integer(static_cast<std::int64_t>(x[i])));
+      }
+    }
+  });
+}
+
+std::int64_t negate(std::int64_t x) {
+  return static_cast<std::int64_t>(-static_cast<std::uint64_t>(x));
+}
+
+std::int64_t magnitude(std::int64_t x) { return x < 0 ? negate(x) : x; }
+
+std::int64_t sign(std::int64_t x) { return (x > 0) - (x < 0); }
+
+std::int64_t ramp(std::int64_t x) { return x > 0 ? x : 0; }
+
+double neg_of(double x, const Params&) { return -x; }
+
+double abs_of(double x, const Params&) { return std::fabs(x); }
+
+double sign_of(double x, const Params&) { return x != x ? x : (x > 0) - (x < 0); }
+
+void infer_float(const NodeRef& node) {
+  node.expect_inputs(1, 1);
+  node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
+  node.set_output(0, node.dtype(0), node.shape(0).extents());
+}
+
+void infer_number(const NodeRef& node) {
+  node.expect_inputs(1, 1);
+  if (node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
+  node.set_output(0, node.dtype(0), node.shape(0).extents());
+}
+
+/// Gelu spells its variant as a string, Shrink its numbers as lambd and bias.
+void infer_gelu(const NodeRef& node) {
+  infer_float(node);
+  const std::string kind = node.attrs().string("approximate", "none");
+  if (kind != "none" && kind != "tanh") {
+    fail(ErrorCode::bad_input, "approximate is '", kind, "', expected 'none' or 'tanh'");
+  }
+}
+
+void gelu_reference(const ReferenceArgs& args) {
+  if (args.node.attrs().string("approximate", "none") == "tanh") {
+    reference<gelu_tanh, 0.0, 0.0>(args);
+  } else {
+    reference<gelu, 0.0, 0.0>(args);
+  }
+}
+
+void import_shrink(ForeignNode& node) {
+  node.attrs.set("alpha", node.attrs.real("bias", 0.0f));
+  node.attrs.set("beta", node.attrs.real("lambd", 0.5f));
+}
+
+void import_selu(ForeignNode& node) {
+  node.attrs.set("beta", node.attrs.real("gamma", static_cast<float>(kSeluGamma)));
+}
+
+std::optional<Activation> relu_activation(const NodeRef&) {
+  return Activation{Activation::Kind::clip, 0.0f, std::numeric_limits<float>::infinity()};
+}
+
+std::optional<Activation> leaky_activation(const NodeRef& node) {
+  return Activation{Activation::Kind::leaky, node.attrs().real("alpha", 0.01f), 0};
+}
+
+std::optional<Activation> sigmoid_activation(const NodeRef&) {
+  return Activation{Activation::Kind::sigmoid, 0, 0};
+}
+
+std::optional<Activation> tanh_activation(const NodeRef&) {
+  return Activation{Activation::Kind::tanh, 0, 0};
+}
+
+std::optional<Activation> hard_sigmoid_activation(const NodeRef& node) {
+  return Activation{Activation::Kind::hard_sigmoid, node.attrs().real("alpha", 0.2f),
+                    node.attrs().real("beta", 0.5f)};
+}
+
+std::optional<Activation> hard_swish_activation(const NodeRef&) {
+  return Activation{Activation::Kind::hard_swish, 0, 0};
+}
+
+std::optional<Activation> swish_activation(const NodeRef& node) {
+  if (node.attrs().real("alpha", 1.0f) != 1.0f) return std::nullopt;
+  return Activation{Activation::Kind::silu, 0, 0};
+}
+
+using Hook = std::optional<Activation> (*)(const NodeRef&);
+
+/// A function of floats.
+template <Function F, double A = 0.0, double B = 0.0>
+constexpr OpDef real(std::string_view name, std::span<const ForeignName> aliases,
+                     Hook activation = nullptr) {
+  return {.name = name,
+          .aliases = aliases,
+          .category = Category::transposable,
+          .infer = infer_float,
+          .reference = reference<F, A, B>,
+          .activation = activation};
+}
+
+/// A function of floats and integers.
+template <std::int64_t (*Integer)(std::int64_t), Function F>
+constexpr OpDef number(std::string_view name, std::span<const ForeignName> aliases,
+                       Hook activation = nullptr) {
+  return {.name = name,
+          .aliases = aliases,
+          .category = Category::transposable,
+          .infer = infer_number,
+          .reference = number_reference<Integer, F>,
+          .activation = activation};
+}
+
+constexpr OpDef kUnary[] = {
+    number<ramp, relu>("relu", onnx<"Relu">, relu_activation),
+    number<negate, neg_of>("neg", onnx<"Neg">),
+    number<magnitude, abs_of>("abs", onnx<"Abs">),
+    number<sign, sign_of>("sign", onnx<"Sign">),
+    real<leaky_relu, 0.01>("leaky_relu", onnx<"LeakyRelu">, leaky_activation),
+    real<sigmoid_of>("sigmoid", onnx<"Sigmoid">, sigmoid_activation),
+    real<tanh_of>("tanh", onnx<"Tanh">, tanh_activation),
+    real<exp_of>("exp", onnx<"Exp">),
+    real<log_of>("log", onnx<"Log">),
+    real<sqrt_of>("sqrt", onnx<"Sqrt">),
+    real<floor_of>("floor", onnx<"Floor">),
+    real<ceil_of>("ceil", onnx<"Ceil">),
+    real<round_of>("round", onnx<"Round">),
+    real<reciprocal>("reciprocal", onnx<"Reciprocal">),
+    real<erf_of>("erf", onnx<"Erf">),
+    real<softplus_of>("softplus", onnx<"Softplus">),
+    real<softsign>("softsign", onnx<"Softsign">),
+    real<elu, 1.0>("elu", onnx<"Elu">),
+    real<celu, 1.0>("celu", onnx<"Celu">),
+    real<selu, kSeluAlpha, kSeluGamma>("selu", onnx<"Selu", import_selu>),
+    real<hard_sigmoid, 0.2, 0.5>("hard_sigmoid", onnx<"HardSigmoid">, hard_sigmoid_activation),
+    real<hard_swish>("hard_swish", onnx<"HardSwish">, hard_swish_activation),
+    real<mish>("mish", onnx<"Mish">),
+    real<swish, 1.0>("swish", onnx<"Swish">, swish_activation),
+    real<thresholded_relu, 1.0>("thresholded_relu", onnx<"ThresholdedRelu">),
+    real<shrink>("shrink", onnx<"Shrink", import_shrink>),
+    real<sin_of>("sin", onnx<"Sin">),
+    real<cos_of>("cos", onnx<"Cos">),
+    real<tan_of>("tan", onnx<"Tan">),
+    real<asin_of>("asin", onnx<"Asin">),
+    real<acos_of>("acos", onnx<"Acos">),
+    real<atan_of>("atan", onnx<"Atan">),
+    real<sinh_of>("sinh", onnx<"Sinh">),
+    real<cosh_of>("cosh", onnx<"Cosh">),
+    real<asinh_of>("asinh", onnx<"Asinh">),
+    real<acosh_of>("acosh", onnx<"Acosh">),
+    real<atanh_of>("atanh", onnx<"Atanh">),
+    {.name = "gelu",
+     .aliases = onnx<"Gelu">,
+     .category = Category::transposable,
+     .infer = infer_gelu,
+     .reference = gelu_reference},
+};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_unary;
+const std::span<const OpDef> ops_unary = kUnary;
+
+}  // namespace stowage
