@@ -283,7 +283,6 @@ OnnxTensor::OnnxTensor(const InputFile& file, const FileRange& message, const Li
   check_name(name_);
   dtype_ = onnx_dtype(type, "tensor", name_);
   if (segmented) fail(ErrorCode::unsupported, called(), " is a segment of a larger one");
-  if (mixed) fail(ErrorCode::bad_input, called(), " has two kinds of data");
   for (std::int64_t d : dims_) {
     if (d < 0) fail(ErrorCode::bad_input, called(), " has the negative dim ", d);
     if (__builtin_mul_overflow(elements_, d == 0 ? 1 : d, &elements_)) {
@@ -291,6 +290,8 @@ OnnxTensor::OnnxTensor(const InputFile& file, const FileRange& message, const Li
     }
   }
   if (std::find(dims_.begin(), dims_.end(), 0) != dims_.end()) elements_ = 0;
+  mixed |= external_ && data_field_ != 0;
+  if (mixed) fail(ErrorCode::bad_input, called(), " has two kinds of data");
   if (!external_) check_data_size();
 }
 
@@ -330,10 +331,7 @@ Tensor OnnxTensor::read(const InputFile& file, const FileRange& message,
     fail(ErrorCode::bad_input, called(), " has a size that exceeds 64 bits");
   }
   const Trail trail("tensor", name_);
-  if (external_) {
-    fail(ErrorCode::unsupported, called(), " lies in another file ('", location_,
-         "'); save the model with its weights inside");
-  }
+  if (external_) return read_external(file, bytes, budget);
   budget.take_value(name_, bytes);
   Tensor out(dtype_, plain_shape(dims_));
   if (data_field_ == Proto::kRawDataFieldNumber) {
@@ -341,6 +339,22 @@ Tensor OnnxTensor::read(const InputFile& file, const FileRange& message,
   } else if (data_field_ != 0) {
     read_typed(file, message, out);
   }
+  normalize_booleans(out);
+  return out;
+}
+
+Tensor OnnxTensor::read_external(const InputFile& file, std::int64_t bytes,
+                                 ImportBudget& budget) const {
+  check_name(location_);
+  const InputFile data(file, location_);
+  const std::int64_t left = data.all().size - external_offset_;
+  if (left < bytes || (external_length_ >= 0 && external_length_ != bytes)) {
+    fail(ErrorCode::bad_input, called(), " needs ", bytes, " bytes of '", location_, "', ",
+         external_length_ >= 0 ? std::min(left, external_length_) : left, " are there");
+  }
+  budget.take_value(name_, bytes);
+  Tensor out(dtype_, plain_shape(dims_));
+  data.read(external_offset_, out.data(), bytes);
   normalize_booleans(out);
   return out;
 }

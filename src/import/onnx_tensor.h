@@ -62,7 +62,8 @@ class OnnxTensor {
  private:
   std::string called() const;
   void check_data_size() const;
-  std::string external_path(const InputFile& file) const;
+  /// Weights beside the model, in a file of their own.
+  Tensor read_external(const InputFile& file, std::int64_t bytes, ImportBudget& budget) const;
   void read_typed(const InputFile& file, const FileRange& message, Tensor& into) const;
 
   std::string name_;

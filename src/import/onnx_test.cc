@@ -4,14 +4,19 @@
 // tests/suite/bad_models_test.cc.
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
 #include "import/onnx_tensor.h"
+#include "stowage/error.h"
 #include "stowage/model.h"
 #include "tests/suite/onnx_builder.h"
 
@@ -264,6 +269,69 @@ TEST(OnnxTensors, ScalarsAndEmptyTensors) {
   const Tensor e = tensor_from_pb_file(empty_file.path());
   EXPECT_EQ(e.shape(), Shape("abc", {2, 0, 3}));
   EXPECT_EQ(e.bytes(), 0u);
+}
+
+struct External {
+  const char* name;
+  std::map<std::string, std::string> entries;
+  const char* words;  ///< of the failure; "" when it works
+};
+
+TEST(OnnxTensors, DataInAnotherFile) {
+  namespace fs = std::filesystem;
+  std::string top = testing::TempDir() + "stowage_XXXXXX";
+  ASSERT_NE(mkdtemp(top.data()), nullptr);
+  const fs::path folder = fs::path(top) / "model";
+  fs::create_directories(folder / "sub");
+  const std::vector<float> numbers = {9, 1, 2, 3, 4, 5, 6, 9};
+  for (const fs::path& p : {folder / "data", folder / "sub" / "data", fs::path(top) / "secret"}) {
+    std::ofstream(p, std::ios::binary).write(reinterpret_cast<const char*>(numbers.data()), 32);
+  }
+  fs::create_symlink("../secret", folder / "link");
+  fs::create_directory_symlink("..", folder / "up");
+
+  const std::string secret = top + "/secret";
+  const std::vector<External> cases = {
+      {"offset and length", {{"location", "data"}, {"offset", "4"}, {"length", "24"}}, ""},
+      {"offset", {{"location", "sub/data"}, {"offset", "4"}, {"checksum", "x"}}, ""},
+      {"a dot", {{"location", "./sub/./data"}, {"offset", "4"}}, ""},
+      {"too little", {{"location", "data"}, {"offset", "12"}}, "needs 24 bytes of 'data', 20 are"},
+      {"behind the end", {{"location", "data"}, {"offset", "1000"}}, "needs 24 bytes"},
+      {"a length that differs", {{"location", "data"}, {"length", "20"}}, "20 are there"},
+      {"no offset", {{"location", "data"}, {"offset", "-4"}}, "'-4' is not an offset"},
+      {"an offset too large", {{"location", "data"}, {"offset", "99999999999999999999"}}, "is not"},
+      {"no location", {}, "does not lie beneath"},
+      {"nothing there", {{"location", "nothing"}}, "cannot open 'nothing'"},
+      {"a folder", {{"location", "sub"}}, "not a regular file"},
+      {"upwards", {{"location", "../secret"}}, "does not lie beneath"},
+      {"down and up", {{"location", "sub/../../secret"}}, "does not lie beneath"},
+      {"absolute", {{"location", secret}}, "does not lie beneath"},
+      {"a link", {{"location", "link"}}, "symbolic link"},
+      {"through a link", {{"location", "up/secret"}}, "cannot open"},
+      {"a name with NUL", {{"location", std::string("data\0x", 6)}}, "control characters"},
+  };
+  for (const External& c : cases) {
+    SCOPED_TRACE(c.name);
+    Proto t = onnx_tensor("w", Proto::FLOAT, {2, 3});
+    t.set_data_location(Proto::EXTERNAL);
+    for (const auto& [key, value] : c.entries) {
+      auto& entry = *t.add_external_data();
+      entry.set_key(key);
+      entry.set_value(value);
+    }
+    const std::string path = (folder / "w.pb").string();
+    std::ofstream(path, std::ios::binary) << t.SerializeAsString();
+    try {
+      const Tensor got = tensor_from_pb_file(path);
+      EXPECT_STREQ(c.words, "");
+      for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(got.as<float>()[i], numbers[i + 1]);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::bad_input);
+      EXPECT_STRNE(c.words, "") << e.what();
+      EXPECT_NE(e.sentence().find(c.words), std::string::npos) << e.what();
+    }
+  }
+  fs::remove_all(top);
 }
 
 TEST(OnnxModels, ConstantNodesOfScalarsAndLists) {

@@ -16,30 +16,68 @@ namespace {
 
 constexpr std::int64_t kProtobufMaxBytes = std::numeric_limits<int>::max();
 constexpr std::int64_t kBufferBytes = 64 << 10;
+// Without O_NONBLOCK, opening a pipe would wait for its writer.
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 enum WireType : std::uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
+/// The descriptor of the file, or -1 with errno. One step at a time, so that no step can be a
+/// link or lead upwards.
+int open_beneath(const std::string& folder, const std::string& location) {
+  int at = open(folder.c_str(), kOpenFlags | O_DIRECTORY);
+  for (std::size_t begin = 0; at >= 0;) {
+    const std::size_t end = location.find('/', begin);
+    const bool last = end == std::string::npos;
+    const std::string step = location.substr(begin, last ? end : end - begin);
+    if (step.empty() || step == "..") {
+      close(at);
+      fail(ErrorCode::bad_input, "'", location, "' does not lie beneath the folder of the model");
+    }
+    const int next = openat(at, step.c_str(), kOpenFlags | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
+    const int error = errno;
+    close(at);
+    if (next < 0 && error == ELOOP) {
+      fail(ErrorCode::bad_input, "'", location, "' is a symbolic link, which could lead anywhere");
+    }
+    errno = error;
+    if (last) return next;
+    at = next;
+    begin = end + 1;
+  }
+  return -1;
+}
+
 }  // namespace
 
-InputFile::InputFile(const std::string& path, std::int64_t max_bytes) : path_(path) {
-  // Without O_NONBLOCK, opening a pipe would wait for its writer.
-  fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd_ < 0) {
-    fail(ErrorCode::bad_input, "cannot open '", path, "': ", std::strerror(errno));
+void InputFile::adopt(int fd) {
+  if (fd < 0) {
+    fail(ErrorCode::bad_input, "cannot open '", path_, "': ", std::strerror(errno));
   }
 
   struct stat info {};
 
-  const bool known = fstat(fd_, &info) == 0;
-  size_ = known ? static_cast<std::int64_t>(info.st_size) : 0;
-  const std::int64_t limit = std::min(max_bytes, kProtobufMaxBytes);
-  if (known && S_ISREG(info.st_mode) && size_ > 0 && size_ <= limit) return;
-  close(fd_);
-  if (!known || !S_ISREG(info.st_mode)) {
-    fail(ErrorCode::bad_input, "'", path, "' is not a regular file");
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    close(fd);
+    fail(ErrorCode::bad_input, "'", path_, "' is not a regular file");
   }
+  fd_ = fd;
+  size_ = static_cast<std::int64_t>(info.st_size);
+}
+
+InputFile::InputFile(const std::string& path, std::int64_t max_bytes) : path_(path) {
+  adopt(open(path.c_str(), kOpenFlags));
+  const std::int64_t limit = std::min(max_bytes, kProtobufMaxBytes);
+  if (size_ > 0 && size_ <= limit) return;
+  close(fd_);
   if (size_ == 0) fail(ErrorCode::bad_input, "the file '", path, "' is empty");
   fail(ErrorCode::limit, "the file '", path, "' has ", size_, " bytes, over the limit of ", limit);
+}
+
+InputFile::InputFile(const InputFile& model, const std::string& location) : path_(location) {
+  const std::size_t slash = model.path_.rfind('/');
+  const bool here = slash == std::string::npos;
+  adopt(
+      open_beneath(here ? "." : model.path_.substr(0, std::max<std::size_t>(slash, 1)), location));
 }
 
 InputFile::~InputFile() { close(fd_); }

@@ -26,6 +26,10 @@ class InputFile {
   /// Throws Error(bad_input) when it cannot be opened, is no regular file or is empty,
   /// Error(limit) when it is larger than `max_bytes` or than protobuf allows (2 GiB).
   InputFile(const std::string& path, std::int64_t max_bytes);
+  /// The file that `model` calls `location`: a relative path to a file of any size in the folder
+  /// of the model or beneath it. Throws Error(bad_input) when it leads elsewhere; symbolic links
+  /// count as elsewhere.
+  InputFile(const InputFile& model, const std::string& location);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -38,6 +42,9 @@ class InputFile {
   void read(std::int64_t offset, void* dst, std::int64_t bytes) const;
 
  private:
+  /// Takes over `fd`, or the errno that came instead; throws unless it is a regular file.
+  void adopt(int fd);
+
   std::string path_;
   int fd_ = -1;
   std::int64_t size_ = 0;
