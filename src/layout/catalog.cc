@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The named layouts, one line each. A name of the form of a word is a known spelling; any other
-// name contains '-' and Layout::parse accepts it too.
+// The named layouts, one line each. Layout::parse accepts every name; words such as nChw16c are
+// read by their form, whether they are listed here or not.
 #include <array>
 
 #include "stowage/layout.h"
@@ -10,7 +10,7 @@ namespace stowage {
 namespace {
 
 // clang-format off
-constexpr std::array<NamedLayout, 71> kCatalog = {{
+constexpr std::array<NamedLayout, 75> kCatalog = {{
     {"W", "w", "argument buffer: biases, scales, one value a channel"},
     {"NC", "n c", "output of a fully connected layer"},
     {"NCHW", "n c h w", "activations of ONNX, ncnn and MACE's CPU"},
@@ -34,6 +34,10 @@ constexpr std::array<NamedLayout, 71> kCatalog = {{
     {"nChw32c", "n c/32 h w c%32", "blocks of 32, int8"},
     {"nChw48c", "n c/48 h w c%48", "blocks of 48"},
     {"nChw6c", "n c/6 h w c%6", "blocks of 6: not a power of two"},
+    {"PHWC4", "n c/4 h w c%4", "nChw4c as the GPU delegate of TFLite calls it"},
+    {"b_fs_yx_fsv4", "n c/4 h w c%4", "nChw4c as OpenVINO calls it"},
+    {"b_fs_yx_fsv16", "n c/16 h w c%16", "nChw16c as OpenVINO calls it"},
+    {"b_fs_yx_fsv32", "n c/32 h w c%32", "nChw32c as OpenVINO calls it"},
     {"nCw16c", "n c/16 w c%16", "one spatial axis in blocks of 16"},
     {"nCdhw16c", "n c/16 d h w c%16", "volumes in blocks of 16"},
     {"Chwn4c", "c/4 h w n c%4", "blocks outermost, batch inside"},

@@ -52,13 +52,10 @@ Layout Layout::parse(std::string_view source) {
          kLongestText, " are read");
   }
   const std::string_view name = trimmed(source);
-  if (is_word(name)) return LayoutParser(name).word();
-  if (name.find('-') != name.npos) {
-    for (const NamedLayout& line : layout_catalog()) {
-      if (line.name == name) return LayoutParser(line.layout).long_form();
-    }
+  for (const NamedLayout& line : layout_catalog()) {
+    if (line.name == name) return LayoutParser(line.layout).long_form();
   }
-  return LayoutParser(source).long_form();
+  return is_word(name) ? LayoutParser(name).word() : LayoutParser(source).long_form();
 }
 
 void LayoutParser::add_space(Space space) {

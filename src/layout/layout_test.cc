@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "stowage/error.h"
@@ -43,8 +44,13 @@ TEST(LayoutTest, CatalogueReadsBack) {
     EXPECT_EQ(Layout::parse(layout.text()), layout);
     EXPECT_EQ(Layout::parse(layout.spelling()), layout) << layout.spelling();
     EXPECT_EQ(Layout::parse(line.name), layout) << line.name;
+    // The first of several names is the one that is printed.
+    const auto lines = layout_catalog();
+    const auto first = std::find_if(lines.begin(), lines.end(), [&](const NamedLayout& other) {
+      return other.layout == line.layout;
+    });
     if (line.name.find('-') == line.name.npos) {
-      EXPECT_EQ(layout.spelling(), line.name);
+      EXPECT_EQ(layout.spelling(), first->name);
     }
   }
 }
@@ -54,7 +60,6 @@ TEST(LayoutTest, CatalogueNamesAreDistinct) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       EXPECT_NE(lines[i].name, lines[j].name);
-      EXPECT_NE(lines[i].layout, lines[j].layout) << lines[i].name;
     }
   }
 }
@@ -111,6 +116,8 @@ TEST(LayoutTest, SpellingsAreRead) {
            Case{"Goihw16g", "g/16 o i h w g%16", "Goihw16g"},
            Case{" NHWC ", "n h w c", "NHWC"},
            Case{"image-channel", "y:(n h) x:(c/4 w) lane:c%4", "y:(n h) x:(c/4 w) lane:c%4"},
+           Case{"PHWC4", "n c/4 h w c%4", "nChw4c"},
+           Case{"b_fs_yx_fsv16", "n c/16 h w c%16", "nChw16c"},
            Case{"c%4 n c/4", "c%4 n c/4", "c%4 n c/4"},
            Case{"n (h w) c", "n (h w) c", "n (h w) c"},
        }) {
