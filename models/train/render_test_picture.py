@@ -119,7 +119,8 @@ def container(canvas, x, y, width, height, color, label):
     canvas.rect(x, y, x + width, y + height, None, tuple(c // 3 for c in color), 0.5)
     if label:
         canvas.rect(x + 1.5, y + 1.6, x + width - 1.5, y + height - 1.4, color)
-        canvas.text(x + width / 2, y + height / 2, label, height * 0.82, (250, 246, 236), anchor="mm")
+        canvas.text(x + width / 2, y + height / 2, label, height * 0.82, (250, 246, 236),
+                    anchor="mm")
 
 
 def ship(canvas, random):

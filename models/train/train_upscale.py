@@ -255,7 +255,8 @@ def report(torch, net, device):
     with torch.no_grad():
         for name, original, small in evaluation_pictures():
             array = torch.from_numpy(np.array(small)).to(device).permute(2, 0, 1)[None]
-            result = net(array.float() / 255)[0].permute(1, 2, 0).clamp(0, 1).mul(255).round().cpu().numpy()
+            result = net(array.float() / 255)[0].permute(1, 2, 0).clamp(0, 1).mul(255).round()
+            result = result.cpu().numpy()
             gains.append(f"{name} {psnr(result, original):.2f}")
     return ", ".join(gains)
 
