@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Casting a run of scalars from any dtype to any other.
+#pragma once
+
+#include "convert/kernels.h"
+#include "stowage/layout.h"
+
+namespace stowage::conversion {
+
+/// A compiled cast of runs. The pairs that kernels.h knows are vectors; the others are loops over
+/// cast_scalar, and so is every pair when `plain` is asked for.
+class RowCast {
+ public:
+  RowCast() = default;
+  RowCast(DType src, DType dst, bool mapped, bool plain) noexcept;
+
+  /// `src` and `dst` need no alignment beyond their scalars' and do not overlap.
+  void operator()(const Byte* src, Byte* dst, std::int64_t n, const RowMap& map) const noexcept;
+
+ private:
+  using Plain = void (*)(const Byte*, Byte*, std::int64_t, const RowMap&);
+  using Widen = void (*)(const Byte*, float*, std::int64_t, const RowMap&);
+  using Narrow = void (*)(const float*, Byte*, std::int64_t, const RowMap&);
+
+  Plain plain_ = nullptr;
+  Widen widen_ = nullptr;    ///< null: the source is f32 already
+  Narrow narrow_ = nullptr;  ///< null: the destination is f32
+  int src_bytes_ = 4, dst_bytes_ = 4;
+};
+
+}  // namespace stowage::conversion

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/conversion.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "convert/unit.h"
+
+namespace stowage::conversion {
+namespace {
+
+/// A smaller tensor stays on one thread; a task is never much smaller than this.
+constexpr std::size_t kTaskBytes = 128 * 1024;
+
+}  // namespace
+
+Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
+                 const ScalarMap& map, const Options& options)
+    : plan_(src, dtype_bytes(src_dtype), dst, dtype_bytes(dst_dtype), map.axis, options.fault),
+      src_scalar_(dtype_bytes(src_dtype)),
+      dst_scalar_(dtype_bytes(dst_dtype)),
+      src_size_(src.cells() * src_scalar_),
+      dst_size_(static_cast<std::size_t>(dst.cells() * dst_scalar_)),
+      src_dtype_(src_dtype),
+      dst_dtype_(dst_dtype) {
+  set_map(map, src, dst);
+  cast_ = mapped_ || src_dtype != dst_dtype;
+  alias_ = !cast_ && src.same_bytes(dst);
+  if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
+  bytes_moved_ = static_cast<std::size_t>(src.shape().elements() * src_scalar_);
+  Nest nest;
+  for (std::int64_t i = 0; i < std::min(plan_.count(), kKept); ++i) {
+    plan_.make(i, nest);
+    make_job(nest, src_scalar_, dst_scalar_, cast_, jobs_[static_cast<std::size_t>(i)]);
+  }
+  const auto cells = dst.count();
+  bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dst_scalar_);
+}
+
+void Program::set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst) {
+  mapped_ = !map.mean.empty() || !map.norm.empty();
+  if (!mapped_) return;
+  const std::size_t several = std::max(map.mean.size(), map.norm.size());
+  std::size_t n = 1;
+  if (several > 1) {
+    const int i = src.shape().index_of(map.axis), j = dst.shape().index_of(map.axis);
+    if (i < 0 && j < 0) {
+      fail(ErrorCode::usage, "mean and norm are given along axis '", map.axis.name(),
+           "', which the tensor lacks");
+    }
+    n = static_cast<std::size_t>(i >= 0 ? src.shape()[i] : dst.shape()[j]);
+  }
+  const auto spread = [&](std::span<const float> from, float none, std::vector<float>& to) {
+    if (from.size() > 1 && from.size() != n) {
+      fail(ErrorCode::usage, "mean or norm has ", from.size(), " values, but axis '",
+           map.axis.name(), "' is ", n);
+    }
+    to.assign(n, from.empty() ? none : from[0]);
+    if (from.size() > 1) std::copy(from.begin(), from.end(), to.begin());
+  };
+  spread(map.mean, 0.0f, mean_);
+  spread(map.norm, 1.0f, norm_);
+}
+
+void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
+  std::size_t parts = 1;
+  if (pool != nullptr && pool->threads() > 1) {
+    parts = std::clamp<std::size_t>(dst_size_ / kTaskBytes, 1,
+                                    static_cast<std::size_t>(pool->threads()) * 4);
+  }
+  parallel(pool, parts, [&](std::size_t part) {
+    run_part(static_cast<std::int64_t>(part), static_cast<std::int64_t>(parts), src, dst);
+  });
+}
+
+void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
+                       Byte* dst) const noexcept {
+  const std::int64_t kept = std::min(plan_.count(), kKept);
+  const auto range = [&](const Job& job) {
+    const auto cut = [&](std::int64_t p) {
+      return static_cast<std::int64_t>(static_cast<__int128>(job.units) * p / parts);
+    };
+    run_job(job, cut(part), cut(part + 1), src, dst);
+  };
+  for (std::int64_t i = 0; i < kept; ++i) range(jobs_[static_cast<std::size_t>(i)]);
+  if (plan_.count() == kept) return;
+  Nest nest;
+  Job job;
+  for (std::int64_t i = kept; i < plan_.count(); ++i) {
+    plan_.make(i, nest);
+    make_job(nest, src_scalar_, dst_scalar_, cast_, job);
+    range(job);
+  }
+}
+
+void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
+                      Byte* dst) const noexcept {
+  if (begin >= end) return;
+  std::array<std::int64_t, kMaxLoops + 2> index;
+  std::int64_t rest = begin;
+  for (int i = 0; i < job.step_count; ++i) {
+    index[static_cast<std::size_t>(i)] = rest % job.steps[static_cast<std::size_t>(i)].n;
+    rest /= job.steps[static_cast<std::size_t>(i)].n;
+  }
+  UnitRunner runner(job, row_cast_, cast_, mapped_, mean_, norm_, src + src_size_);
+  for (std::int64_t u = begin; u < end; ++u) {
+    Unit unit{src + job.src, dst + job.dst, job.param, 0, 0, job.fill};
+    for (int i = 0; i < job.step_count; ++i) {
+      const Step& step = job.steps[static_cast<std::size_t>(i)];
+      const std::int64_t v = index[static_cast<std::size_t>(i)];
+      if (step.what == Step::What::blocks_a) {
+        unit.a = v * job.a.block;
+      } else if (step.what == Step::What::blocks_b) {
+        unit.b = v * job.b.block;
+      } else {
+        const Loop& loop = step.loop;
+        unit.zero |= v >= loop.valid;
+        unit.dst += loop.dim < 0 ? v * loop.os : plan_.destination_offset(loop, v);
+        unit.param += v * loop.ps;
+        if (!unit.zero) unit.src += loop.dim < 0 ? v * loop.is : plan_.source_offset(loop, v);
+      }
+    }
+    runner.run(unit);
+    for (int i = 0; i < job.step_count; ++i) {
+      const auto k = static_cast<std::size_t>(i);
+      if (++index[k] < job.steps[k].n) break;
+      index[k] = 0;
+    }
+  }
+}
+
+std::string Program::kernel() const {
+  if (alias_) return "alias";
+  const Job* most = nullptr;
+  for (std::int64_t i = 0; i < std::min(plan_.count(), kKept); ++i) {
+    const Job& job = jobs_[static_cast<std::size_t>(i)];
+    if (most == nullptr || job.bytes() > most->bytes()) most = &job;
+  }
+  if (most == nullptr) return "nothing";
+  std::string out;
+  if (cast_ && !most->fill) out = text(dtype_name(src_dtype_), "->", dtype_name(dst_dtype_), " ");
+  if (most->fill) return "fill";
+  if (most->kind == Kind::copy) return out + "copy";
+  if (most->kind == Kind::strided) return text(out, "strided ", most->dst_bytes);
+  const auto few = [](const Chain& c) { return c.n >= 2 && c.n <= 4; };
+  if (most->dst_bytes <= 8 && few(most->b)) return text(out, "interleave ", most->b.n);
+  if (most->dst_bytes <= 8 && few(most->a)) return text(out, "deinterleave ", most->a.n);
+  return text(out, "transpose ", most->dst_bytes);
+}
+
+}  // namespace stowage::conversion
+
+namespace stowage {
+
+struct Conversion::Program : conversion::Program {
+  using conversion::Program::Program;
+};
+
+Conversion::Conversion(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
+                       const ScalarMap& map)
+    : program_(std::make_unique<Program>(src_dtype, src, dst_dtype, dst, map)) {}
+
+Conversion::Conversion(const Conversion& other)
+    : program_(other.program_ ? std::make_unique<Program>(*other.program_) : nullptr) {}
+
+Conversion& Conversion::operator=(const Conversion& other) {
+  if (this != &other)
+    program_ = other.program_ ? std::make_unique<Program>(*other.program_) : nullptr;
+  return *this;
+}
+
+Conversion::Conversion(Conversion&&) noexcept = default;
+Conversion& Conversion::operator=(Conversion&&) noexcept = default;
+Conversion::~Conversion() = default;
+
+bool Conversion::is_alias() const noexcept { return program_->alias(); }
+
+std::size_t Conversion::bytes_moved() const noexcept { return program_->bytes_moved(); }
+
+std::string Conversion::kernel() const { return program_->kernel(); }
+
+void Conversion::run(const void* src, void* dst, ThreadPool* pool) const noexcept {
+  program_->run(static_cast<const conversion::Byte*>(src), static_cast<conversion::Byte*>(dst),
+                pool);
+}
+
+Tensor convert(const Tensor& src, const Layout& layout) {
+  return convert(src, src.dtype(), layout);
+}
+
+Tensor convert(const Tensor& src, DType dtype, const Layout& layout) {
+  Tensor out(dtype, src.shape(), layout);
+  Conversion(src.dtype(), src.mapping(), dtype, out.mapping()).run(src.data(), out.data());
+  return out;
+}
+
+}  // namespace stowage

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Conversion is made of, for its tests.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "convert/cast_rows.h"
+#include "convert/job.h"
+#include "stowage/convert.h"
+
+namespace stowage::conversion {
+
+/// Switches for tests and benches.
+struct Options {
+  Fault fault = Fault::none;
+  bool plain_casts = false;
+};
+
+/// A compiled conversion. Nests beyond the first few are made again whenever it runs: their
+/// number has no small bound, and a conversion shall take one small allocation.
+class Program {
+ public:
+  Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
+          const ScalarMap& map, const Options& options = {});
+
+  void run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept;
+
+  bool alias() const noexcept { return alias_; }
+
+  std::size_t bytes_moved() const noexcept { return bytes_moved_; }
+
+  std::string kernel() const;
+
+ private:
+  static constexpr std::int64_t kKept = 4;
+
+  void set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst);
+  void run_job(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
+               Byte* dst) const noexcept;
+  void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
+
+  NestPlan plan_;
+  bool alias_, cast_, mapped_ = false;
+  int src_scalar_, dst_scalar_;
+  std::int64_t src_size_;
+  std::size_t dst_size_, bytes_moved_ = 0;
+  DType src_dtype_, dst_dtype_;
+  RowCast row_cast_;
+  std::vector<float> mean_, norm_;
+  std::array<Job, kKept> jobs_;
+};
+
+}  // namespace stowage::conversion

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every conversion against its twin, cell by cell, between guard pages.
+#include "stowage/convert.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "convert/conversion.h"
+#include "convert/oracle.h"
+#include "stowage/error.h"
+
+namespace stowage {
+namespace {
+
+using conversion::Fault;
+using conversion::Options;
+using conversion::Program;
+
+/// Bytes with an unreadable page before and after. The wanted bytes touch one of the two pages.
+class Guarded {
+ public:
+  Guarded(std::size_t bytes, bool at_end) : bytes_(bytes) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    inner_ = (bytes + page - 1) / page * page;
+    total_ = inner_ + 2 * page;
+    base_ = static_cast<unsigned char*>(
+        mmap(nullptr, total_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (base_ == MAP_FAILED) abort();
+    if (inner_ > 0 && mprotect(base_ + page, inner_, PROT_READ | PROT_WRITE) != 0) abort();
+    data_ = base_ + page + (at_end ? inner_ - bytes : 0);
+  }
+
+  ~Guarded() { munmap(base_, total_); }
+
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  unsigned char* data() { return data_; }
+
+  std::span<unsigned char> bytes() { return {data_, bytes_}; }
+
+ private:
+  std::size_t bytes_, inner_, total_;
+  unsigned char *base_, *data_;
+};
+
+using Random = std::mt19937;
+
+std::int64_t pick(Random& random, std::initializer_list<std::int64_t> list) {
+  return *(list.begin() + std::uniform_int_distribution<std::size_t>(0, list.size() - 1)(random));
+}
+
+/// Random scalars; for real dtypes also infinities, NaN, halves and subnormals.
+void fill_random(DType dtype, std::span<unsigned char> bytes, Random& random) {
+  for (auto& b : bytes) b = static_cast<unsigned char>(random());
+  if (dtype == DType::f32) {
+    for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+      if (random() % 8 == 0) continue;  // any bits at all
+      float v = static_cast<float>(static_cast<int>(random() % 2001) - 1000) * 0.25f;
+      if (random() % 32 == 0) v *= 1e7f;
+      std::memcpy(bytes.data() + i, &v, 4);
+    }
+  }
+  if (dtype == DType::boolean) {
+    for (auto& b : bytes) b &= 1;
+  }
+}
+
+bool is_real(DType d) {
+  return d == DType::f32 || d == DType::f16 || d == DType::bf16 || d == DType::f64;
+}
+
+bool is_nan(DType dtype, const unsigned char* p) {
+  double value;
+  cast_by_oracle(dtype, p, DType::f64, &value);
+  return value != value;
+}
+
+struct Case {
+  std::string from, to;
+  Shape shape;
+  DType src = DType::f32, dst = DType::f32;
+  std::vector<float> mean, norm;
+  Axis axis;
+
+  std::string text() const {
+    return from + " -> " + to + " of " + shape.text() + " " + std::string(dtype_name(src)) + "->" +
+           std::string(dtype_name(dst)) + " map " + std::to_string(mean.size()) + "," +
+           std::to_string(norm.size());
+  }
+};
+
+/// Empty when the conversion agrees with its twin.
+std::string difference(const Case& c, Random& random, ThreadPool* pool,
+                       const Options& options = {}) {
+  const Mapping src(Layout::parse(c.from), c.shape, dtype_bytes(c.src));
+  const Mapping dst(Layout::parse(c.to), c.shape, dtype_bytes(c.dst));
+  const ScalarMap map{c.mean, c.norm, c.axis};
+  const bool src_at_end = random() % 2, dst_at_end = random() % 2;
+  Guarded in(src.bytes(), src_at_end), got(dst.bytes(), dst_at_end);
+  fill_random(c.src, in.bytes(), random);
+  for (auto& b : got.bytes()) b = static_cast<unsigned char>(random());
+  std::vector<unsigned char> want(got.bytes().begin(), got.bytes().end());
+  convert_by_oracle(c.src, src, in.data(), c.dst, dst, want.data(), map);
+  Program(c.src, src, c.dst, dst, map, options).run(in.data(), got.data(), pool);
+  if (std::equal(want.begin(), want.end(), got.data())) return {};
+  const int e = dtype_bytes(c.dst);
+  for (std::int64_t cell = 0; cell < dst.cells(); ++cell) {
+    const unsigned char *w = want.data() + cell * e, *g = got.data() + cell * e;
+    if (std::memcmp(w, g, static_cast<std::size_t>(e)) == 0) continue;
+    // Which NaN comes out of arithmetic on NaN is nobody's business.
+    if (is_real(c.dst) && (!c.mean.empty() || !c.norm.empty()) && is_nan(c.dst, w) &&
+        is_nan(c.dst, g))
+      continue;
+    return c.text() + " differs at cell " + std::to_string(cell) + ", kernel " +
+           Program(c.src, src, c.dst, dst, map, options).kernel();
+  }
+  return {};
+}
+
+Shape shape_of(std::string_view text) { return Shape::parse(text); }
+
+const char* const kActivations[] = {"n c h w",
+                                    "n h w c",
+                                    "n c/4 h w c%4",
+                                    "n c/8 h w c%8",
+                                    "n c/16 h w c%16",
+                                    "n c/6 h w c%6",
+                                    "n c/48 h w c%48",
+                                    "n c/32 h w c%32",
+                                    "n (c/4 (h w)~16B c%4)~64B",
+                                    "n c/3 (h w)~16B c%3",
+                                    "y:(n h) x:(c/4 w) lane:c%4",
+                                    "y:(n h/4) x:(c w) lane:h%4",
+                                    "y:(n h) x:(c w/4) lane:w%4",
+                                    "n h w c~4",
+                                    "c w n h",
+                                    "w h c n",
+                                    "n h/2 w/2 c h%2 w%2"};
+
+const char* const kWeights[] = {"o i h w",
+                                "h w i o",
+                                "h w o i",
+                                "o/16 i/16 h w i%16 o%16",
+                                "o/16 i/16 h w i/4%4 o%16 i%4",
+                                "o/8 i/8 h w i/2%4 o%8 i%2",
+                                "y:(o/4 h w) x:i lane:o%4",
+                                "y:(o/4 h w) x:i~4 lane:o%4",
+                                "y:o/4 x:(h w i) lane:o%4",
+                                "i/4 o/3 h w i%4 o%3"};
+
+TEST(Convert, EveryPairOfActivationLayouts) {
+  Random random(1);
+  for (const char* from : kActivations) {
+    for (const char* to : kActivations) {
+      for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
+        const std::int64_t extents[] = {
+            pick(random, {1, 2, 3}), pick(random, {1, 3, 4, 5, 8, 13, 30, 33, 64, 97}),
+            pick(random, {1, 2, 5, 7, 16}), pick(random, {1, 3, 4, 6, 17, 33})};
+        const Case c{from, to, Shape("nchw", extents), dtype, dtype, {}, {}, {}};
+        ASSERT_EQ(difference(c, random, nullptr), "");
+      }
+    }
+  }
+}
+
+TEST(Convert, EveryPairOfWeightLayouts) {
+  Random random(2);
+  for (const char* from : kWeights) {
+    for (const char* to : kWeights) {
+      for (const DType dtype : {DType::i8, DType::bf16, DType::f32, DType::i64}) {
+        const std::int64_t extents[] = {pick(random, {1, 4, 5, 16, 30, 33}),
+                                        pick(random, {1, 3, 8, 13, 16, 33}),
+                                        pick(random, {1, 3, 5}), pick(random, {1, 3, 7})};
+        const Case c{from, to, Shape("oihw", extents), dtype, dtype, {}, {}, {}};
+        ASSERT_EQ(difference(c, random, nullptr), "");
+      }
+    }
+  }
+}
+
+TEST(Convert, EveryChannelCount) {
+  Random random(3);
+  for (std::int64_t channels = 1; channels <= 33; ++channels) {
+    for (const char* to : {"n h w c", "n c/4 h w c%4", "n c/8 h w c%8", "n c/16 h w c%16"}) {
+      for (const DType dtype : {DType::u8, DType::f16, DType::f32}) {
+        const Shape shape("nchw", {2, channels, 9, 23});
+        ASSERT_EQ(difference({"n c h w", to, shape, dtype, dtype, {}, {}, {}}, random, nullptr),
+                  "");
+        ASSERT_EQ(difference({to, "n c h w", shape, dtype, dtype, {}, {}, {}}, random, nullptr),
+                  "");
+      }
+    }
+  }
+}
+
+/// Random radices, order, groups and alignment over axes a, b, ...
+std::string random_layout(Random& random, int rank) {
+  std::vector<std::string> factors;
+  for (int d = 0; d < rank; ++d) {
+    const std::string name(1, static_cast<char>('a' + d));
+    std::int64_t q = 1;
+    for (std::int64_t k = pick(random, {0, 0, 1, 1, 2}); k > 0; --k) {
+      const std::int64_t m = pick(random, {2, 3, 4, 6, 8, 16});
+      factors.push_back(name + "/" + std::to_string(q) + "%" + std::to_string(m));
+      q *= m;
+    }
+    factors.push_back(name + "/" + std::to_string(q) + (random() % 4 == 0 ? "~3" : ""));
+  }
+  std::shuffle(factors.begin(), factors.end(), random);
+  const std::size_t open = random() % factors.size(),
+                    close = open + random() % (factors.size() - open);
+  std::string out;
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    out += i == open ? " (" : " ";
+    out += factors[i];
+    if (i == close) out += random() % 2 ? ")" : random() % 2 ? ")~5" : ")~16B";
+  }
+  return out.substr(1);
+}
+
+Case random_case(Random& random, std::int64_t most) {
+  constexpr DType kDTypes[] = {DType::u8, DType::f16, DType::f32, DType::i64};
+  for (;;) {
+    const int rank = static_cast<int>(pick(random, {1, 2, 3, 3, 4, 5, 6}));
+    std::vector<std::int64_t> extents;
+    for (int i = 0; i < rank; ++i)
+      extents.push_back(pick(random, {1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 25, 33, 64, 97}));
+    const Shape shape(std::string("abcdef").substr(0, static_cast<std::size_t>(rank)), extents);
+    if (shape.elements() > most) continue;
+    const DType dtype = kDTypes[random() % 4];
+    Case c{
+        random_layout(random, rank), random_layout(random, rank), shape, dtype, dtype, {}, {}, {}};
+    const Mapping src(Layout::parse(c.from), shape, 4), dst(Layout::parse(c.to), shape, 4);
+    if (src.cells() < 40 * most && dst.cells() < 40 * most) return c;
+  }
+}
+
+TEST(Convert, RandomLayouts) {
+  Random random(4);
+  for (int i = 0; i < 1500; ++i)
+    ASSERT_EQ(difference(random_case(random, 3000), random, nullptr), "");
+}
+
+constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16,   DType::f64, DType::u8,
+                          DType::i8,  DType::u16, DType::i16,    DType::u32, DType::i32,
+                          DType::u64, DType::i64, DType::boolean};
+
+TEST(Convert, EveryPairOfDTypes) {
+  Random random(5);
+  for (const DType src : kAll) {
+    for (const DType dst : kAll) {
+      for (const char* to : {"n c h w", "n h w c", "n c/8 h w c%8"}) {
+        const Case c{"n c h w", to, shape_of("n=1,c=19,h=5,w=23"), src, dst, {}, {}, {}};
+        ASSERT_EQ(difference(c, random, nullptr), "");
+      }
+    }
+  }
+}
+
+TEST(Convert, MeanAndNorm) {
+  Random random(6);
+  const std::vector<std::string> layouts(std::begin(kActivations), std::end(kActivations));
+  for (int i = 0; i < 600; ++i) {
+    Case c{layouts[random() % layouts.size()],
+           layouts[random() % layouts.size()],
+           Shape("nchw", {pick(random, {1, 2}), pick(random, {1, 3, 4, 5, 13, 33}),
+                          pick(random, {1, 4, 7}), pick(random, {1, 5, 40})}),
+           kAll[random() % 13],
+           kAll[random() % 13],
+           {},
+           {},
+           Axis(random() % 4 ? "c" : "w")};
+    const auto n = static_cast<std::size_t>(c.shape[c.shape.index_of(c.axis)]);
+    c.mean.resize(random() % 3 == 0 ? 1 : n);
+    c.norm.resize(random() % 3 == 0 ? 0 : n);
+    for (auto& v : c.mean) v = static_cast<float>(random() % 512) * 0.5f;
+    for (auto& v : c.norm) v = static_cast<float>(random() % 64) * 0.0625f - 1.0f;
+    ASSERT_EQ(difference(c, random, nullptr), "");
+  }
+}
+
+TEST(Convert, SameBitsForEveryThreadCount) {
+  Random random(7);
+  for (const int threads : {2, 3}) {
+    ThreadPool pool(threads);
+    for (const char* from : {"n c h w", "n h w c", "n c/4 h w c%4", "n c/48 h w c%48"}) {
+      for (const char* to : {"n c h w", "n h w c", "n c/16 h w c%16", "n c/32 h w c%32"}) {
+        const Case c{from, to, shape_of("n=1,c=50,h=47,w=91"), DType::f32, DType::f32, {}, {}, {}};
+        ASSERT_EQ(difference(c, random, &pool), "");
+      }
+    }
+    for (int i = 0; i < 20; ++i)
+      ASSERT_EQ(difference(random_case(random, 150000), random, &pool), "");
+  }
+}
+
+TEST(Convert, SameBitsForEveryInstructionSet) {
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    SCOPED_TRACE(target);
+    conversion::use_instruction_set(target);
+    Random random(8);
+    for (int i = 0; i < 200; ++i) {
+      Case c = random_case(random, 2000);
+      EXPECT_EQ(difference(c, random, nullptr), "");
+      c.src = kAll[random() % 13];
+      c.dst = kAll[random() % 13];
+      EXPECT_EQ(difference(c, random, nullptr), "");
+    }
+    for (const char* to : {"n h w c", "n c/4 h w c%4", "n c/16 h w c%16"}) {
+      for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
+        for (const std::int64_t channels : {2, 3, 4, 5, 30, 33, 64}) {
+          const Shape shape("nchw", {1, channels, 13, 19});
+          EXPECT_EQ(difference({"n c h w", to, shape, dtype, dtype, {}, {}, {}}, random, nullptr),
+                    "");
+          EXPECT_EQ(difference({to, "n c h w", shape, dtype, dtype, {}, {}, {}}, random, nullptr),
+                    "");
+        }
+      }
+    }
+    conversion::use_instruction_set(0);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Convert, HalfBitsAreExhaustive) {
+  std::vector<std::uint16_t> halves(65536), back(65536);
+  for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<std::uint16_t>(i);
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const Shape shape("w", {65536});
+    const Layout layout = Layout::parse("w");
+    const Mapping narrow(layout, shape, 2), wide(layout, shape, 4);
+    std::vector<float> floats(65536);
+    Conversion(dtype, narrow, DType::f32, wide).run(halves.data(), floats.data());
+    Conversion(DType::f32, wide, dtype, narrow).run(floats.data(), back.data());
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      float want;
+      cast_by_oracle(dtype, &halves[i], DType::f32, &want);
+      ASSERT_EQ(std::memcmp(&want, &floats[i], 4), 0) << i;
+      std::uint16_t half;
+      cast_by_oracle(DType::f32, &floats[i], dtype, &half);
+      ASSERT_EQ(half, back[i]) << i;
+      if (want == want) {
+        ASSERT_EQ(back[i], halves[i]) << i;
+      }
+    }
+  }
+}
+
+TEST(Convert, UnalignedPointers) {
+  Random random(9);
+  const Shape shape = shape_of("n=1,c=13,h=7,w=19");
+  for (const char* from : {"n c h w", "n h w c", "n c/4 h w c%4"}) {
+    for (const char* to : {"n c h w", "n h w c", "n c/8 h w c%8"}) {
+      for (std::size_t shift = 1; shift < 8; shift += 3) {
+        const Mapping src(Layout::parse(from), shape, 4), dst(Layout::parse(to), shape, 4);
+        std::vector<unsigned char> in(src.bytes() + 8), got(dst.bytes() + 8, 0xaa),
+            want(dst.bytes());
+        fill_random(DType::u8, in, random);
+        convert_by_oracle(DType::u32, src, in.data() + shift, DType::u32, dst, want.data());
+        Conversion(DType::u32, src, DType::u32, dst).run(in.data() + shift, got.data() + shift);
+        EXPECT_TRUE(
+            std::equal(want.begin(), want.end(), got.begin() + static_cast<std::ptrdiff_t>(shift)));
+        EXPECT_EQ(got[shift - 1], 0xaa);
+        EXPECT_EQ(got[shift + want.size()], 0xaa);
+      }
+    }
+  }
+}
+
+TEST(Convert, EmptyAndScalar) {
+  Random random(10);
+  EXPECT_EQ(difference({"n c h w",
+                        "n c/4 h w c%4",
+                        shape_of("n=2,c=0,h=3,w=3"),
+                        DType::f32,
+                        DType::f32,
+                        {},
+                        {},
+                        {}},
+                       random, nullptr),
+            "");
+  EXPECT_EQ(difference({"n c h w",
+                        "n c/4 h w c%4",
+                        shape_of("n=0,c=3,h=3,w=3"),
+                        DType::f32,
+                        DType::f32,
+                        {},
+                        {},
+                        {}},
+                       random, nullptr),
+            "");
+  EXPECT_EQ(difference({"()", "()", Shape(), DType::f32, DType::i8, {}, {}, {}}, random, nullptr),
+            "");
+}
+
+TEST(Convert, MatchesAxesByName) {
+  Tensor in(DType::f32, shape_of("n=1,c=2,h=2,w=3"));
+  for (std::size_t i = 0; i < 12; ++i) in.as<float>()[i] = static_cast<float>(i);
+  const Mapping to(Layout::parse("w h c"), shape_of("c=2,w=3,h=2"), 4);
+  std::vector<float> out(12);
+  Conversion(DType::f32, in.mapping(), DType::f32, to).run(in.data(), out.data());
+  EXPECT_EQ(out, (std::vector<float>{0, 6, 3, 9, 1, 7, 4, 10, 2, 8, 5, 11}));
+  const Mapping other(Layout::parse("n c h w"), shape_of("n=1,c=2,h=3,w=2"), 4);
+  EXPECT_THROW(Conversion(DType::f32, in.mapping(), DType::f32, other), Error);
+  const float two[] = {1, 2};
+  EXPECT_THROW(Conversion(DType::f32, in.mapping(), DType::f32, to, {two, {}, Axis("w")}), Error);
+}
+
+TEST(Convert, KnowsAliases) {
+  const auto alias = [](const char* from, const char* to, const char* shape) {
+    const Mapping a(Layout::parse(from), shape_of(shape), 4),
+        b(Layout::parse(to), shape_of(shape), 4);
+    return Conversion(DType::f32, a, DType::f32, b).is_alias();
+  };
+  EXPECT_TRUE(alias("n c h w", "n h w c", "n=2,c=1,h=3,w=4"));
+  EXPECT_TRUE(alias("n c/4 h w c%4", "n h w c~4", "n=2,c=3,h=3,w=4"));
+  EXPECT_FALSE(alias("n c h w", "n h w c", "n=2,c=3,h=3,w=4"));
+}
+
+TEST(Convert, NamesItsKernel) {
+  const auto kernel = [](const char* from, const char* to, const char* shape, DType src,
+                         DType dst) {
+    const Mapping a(Layout::parse(from), shape_of(shape), dtype_bytes(src));
+    const Mapping b(Layout::parse(to), shape_of(shape), dtype_bytes(dst));
+    return Conversion(src, a, dst, b).kernel();
+  };
+  EXPECT_EQ(kernel("n c h w", "n h w c", "n=1,c=64,h=9,w=9", DType::f32, DType::f32),
+            "transpose 4");
+  EXPECT_EQ(kernel("n c/4 h w c%4", "n c/16 h w c%16", "n=1,c=64,h=9,w=9", DType::f32, DType::f32),
+            "transpose 16");
+  EXPECT_EQ(
+      kernel("n c/16 h w c%16", "c/16 n h w c%16", "n=2,c=64,h=9,w=9", DType::f32, DType::f32),
+      "copy");
+  EXPECT_EQ(kernel("n h w c", "n c h w", "n=1,c=3,h=9,w=9", DType::u8, DType::f32),
+            "u8->f32 deinterleave 3");
+}
+
+/// The tests above would notice a planner with any of these faults.
+TEST(Convert, FaultsAreNoticed) {
+  for (const Fault fault : {Fault::drop_last_box, Fault::swap_source_strides, Fault::forget_tail,
+                            Fault::short_first_loop, Fault::wrong_base, Fault::ignore_computed}) {
+    Random random(11);
+    int noticed = 0;
+    for (int i = 0; i < 100; ++i) {
+      const Case c = random_case(random, 300);
+      const Mapping src(Layout::parse(c.from), c.shape, dtype_bytes(c.src));
+      // A swapped stride may leave the source: only the cells may differ, so give it room.
+      const Mapping dst(Layout::parse(c.to), c.shape, dtype_bytes(c.dst));
+      std::vector<unsigned char> in(src.bytes() * 100 + 4096), got(dst.bytes() + 4096), want;
+      fill_random(DType::u8, in, random);
+      want = got;
+      convert_by_oracle(c.src, src, in.data(), c.dst, dst, want.data());
+      for (auto& b : got) b = 0x55;
+      for (std::int64_t cell = 0; cell < dst.cells(); ++cell) {
+        std::array<std::int64_t, kMaxRank> x;
+        if (dst.inverse(cell, x) == Cell::gap) {
+          std::memset(got.data() + cell * dtype_bytes(c.dst), 0,
+                      static_cast<std::size_t>(dtype_bytes(c.dst)));
+        }
+      }
+      std::memset(got.data() + dst.bytes(), 0, 4096);
+      Program(c.src, src, c.dst, dst, {}, {fault, false}).run(in.data(), got.data(), nullptr);
+      noticed += got != want;
+    }
+    EXPECT_GT(noticed, 10) << "fault " << static_cast<int>(fault);
+  }
+}
+
+}  // namespace
+}  // namespace stowage

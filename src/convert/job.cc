@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/job.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "convert/kernels.h"
+
+namespace stowage::conversion {
+namespace {
+
+/// A cache line, and what one unit should touch: several units fit the first-level cache.
+constexpr std::int64_t kLine = 64, kUnitBytes = 16384, kRunBytes = 65536;
+
+/// The loops that no chain has taken yet.
+struct Pool {
+  std::array<Loop, kMaxLoops> loops;
+  int count = 0;
+
+  int find_source(std::int64_t stride) const noexcept {
+    for (int i = 0; i < count; ++i) {
+      if (loops[i].dim < 0 && loops[i].is == stride) return i;
+    }
+    return -1;
+  }
+
+  int find_destination(std::int64_t stride) const noexcept {
+    for (int i = 0; i < count; ++i) {
+      if (loops[i].dim < 0 && loops[i].os == stride) return i;
+    }
+    return -1;
+  }
+
+  Loop take(int i) noexcept {
+    const Loop out = loops[i];
+    for (--count; i < count; ++i) loops[i] = loops[i + 1];
+    return out;
+  }
+};
+
+void append(Chain& chain, const Loop& loop) noexcept {
+  chain.valid = chain.n * loop.valid;
+  chain.n *= loop.n;
+  chain.loops[chain.count++] = loop;
+}
+
+bool can_grow(const Chain& chain) noexcept {
+  return chain.count > 0 && chain.count < static_cast<int>(chain.loops.size());
+}
+
+/// Takes the loops that continue the chain in the source until `bytes` are contiguous.
+void grow_source(Chain& chain, Pool& pool, int element, std::int64_t bytes) noexcept {
+  while (can_grow(chain) && chain.valid == chain.n && chain.n * element < bytes) {
+    const int i = pool.find_source(chain.n * element);
+    if (i < 0) return;
+    append(chain, pool.take(i));
+  }
+}
+
+void grow_destination(Chain& chain, Pool& pool, int element, std::int64_t bytes) noexcept {
+  while (can_grow(chain) && chain.n * element < bytes) {
+    const int i = pool.find_destination(chain.n * element);
+    if (i < 0) return;
+    append(chain, pool.take(i));
+  }
+}
+
+/// A run so short that it is one element of a wider type: 2 bytes become u16 and so on.
+void widen_element(Job& job, Pool& pool) noexcept {
+  for (;;) {
+    const int i = pool.find_destination(job.dst_bytes);
+    if (i < 0) return;
+    const Loop& run = pool.loops[i];
+    const std::int64_t bytes = run.n * job.dst_bytes;
+    if ((!job.fill && run.is != job.src_bytes) || run.valid != run.n || bytes > 16 ||
+        (bytes & (bytes - 1)) != 0)
+      return;
+    job.src_bytes = job.dst_bytes = static_cast<int>(bytes);
+    pool.take(i);
+  }
+}
+
+void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
+  job.kind = Kind::copy;
+  if (run >= 0) append(job.a, pool.take(run));
+  while (cast && can_grow(job.a) && job.a.valid == job.a.n) {  // only the parameters differ
+    const int i = pool.find_destination(job.a.n * job.dst_bytes);
+    if (i < 0 || pool.loops[i].is != job.a.n * job.src_bytes) break;
+    append(job.a, pool.take(i));
+  }
+  if (pool.count > 0 && pool.loops[0].dim < 0) append(job.b, pool.take(0));
+  job.a.block = std::min(job.a.n, cast ? kMaxBlock : kRunBytes / job.dst_bytes);
+  if (cast && job.a.count > 1 && job.a.loops[0].n <= kMaxBlock) {  // keep the period of parameters
+    job.a.block = std::min(job.a.n, kMaxBlock / job.a.loops[0].n * job.a.loops[0].n);
+  }
+  const std::int64_t row = std::max<std::int64_t>(job.a.block * job.dst_bytes, 1);
+  job.b.block = std::clamp<std::int64_t>(kRunBytes / row, 1, job.b.n);
+}
+
+void choose_blocks(Job& job) noexcept {
+  const std::int64_t element = std::max(job.src_bytes, job.dst_bytes);
+  const std::int64_t elements = kUnitBytes / element;
+  // Up to four lines in either direction; what the shorter side leaves goes to the longer one.
+  std::int64_t side = 4 * kLine / element;
+  while (side * side > elements) side /= 2;
+  std::int64_t a = std::min(job.a.n, side), b = std::min(job.b.n, side);
+  a = std::min({job.a.n, kMaxBlock, std::max(a, elements / b)});
+  b = std::min({job.b.n, kMaxBlock, std::max(b, elements / a)});
+  job.a.block = a;
+  job.b.block = b;
+}
+
+void choose_transpose(Job& job, Pool& pool, int ia, int ib) noexcept {
+  job.kind = Kind::transpose;
+  append(job.a, pool.loops[ia]);
+  append(job.b, pool.loops[ib]);
+  pool.take(std::max(ia, ib));
+  pool.take(std::min(ia, ib));
+  grow_destination(job.b, pool, job.dst_bytes, kLine);
+  grow_source(job.a, pool, job.src_bytes, 4 * kLine);
+  grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
+  choose_blocks(job);
+}
+
+void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
+  job.kind = Kind::strided;
+  const auto better = [&](auto key, int not_this) {
+    int best = -1;
+    for (int i = 0; i < pool.count; ++i) {
+      if (pool.loops[i].dim >= 0 || i == not_this) continue;
+      if (best < 0 || key(pool.loops[i]) < key(pool.loops[best])) best = i;
+    }
+    return best;
+  };
+  if (ib < 0) ib = better([](const Loop& l) { return l.os; }, ia);
+  if (ia < 0) ia = better([](const Loop& l) { return l.is; }, ib);
+  if (ia >= 0) append(job.a, pool.loops[ia]);
+  if (ib >= 0) append(job.b, pool.loops[ib]);
+  if (std::max(ia, ib) >= 0) pool.take(std::max(ia, ib));
+  if (std::min(ia, ib) >= 0) pool.take(std::min(ia, ib));
+  choose_blocks(job);
+}
+
+void order_steps(Job& job, const Pool& pool) noexcept {
+  job.step_count = 0;
+  const auto insert = [&](const Step& step) {
+    int i = job.step_count++;
+    const auto before = [](const Loop& x, const Loop& y) {
+      if ((x.dim >= 0) != (y.dim >= 0)) return y.dim >= 0;
+      return x.os < y.os;
+    };
+    for (; i > 0 && before(step.loop, job.steps[i - 1].loop); --i) job.steps[i] = job.steps[i - 1];
+    job.steps[i] = step;
+    job.units *= step.n;
+  };
+  job.units = 1;
+  for (int i = 0; i < pool.count; ++i) insert({Step::What::outer, pool.loops[i].n, pool.loops[i]});
+  const auto insert_blocks = [&](const Chain& chain, Step::What what) {
+    if (chain.block < chain.n) insert({what, ceil_div(chain.n, chain.block), chain.loops[0]});
+  };
+  insert_blocks(job.a, Step::What::blocks_a);
+  insert_blocks(job.b, Step::What::blocks_b);
+}
+
+}  // namespace
+
+std::int64_t Job::bytes() const noexcept {
+  std::int64_t n = a.n * b.n * dst_bytes;
+  for (int i = 0; i < step_count; ++i) {
+    if (steps[i].what == Step::What::outer) n *= steps[i].n;
+  }
+  return n;
+}
+
+void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, Job& out) noexcept {
+  out.fill = nest.fill;
+  out.src_bytes = nest.fill ? dst_bytes : src_bytes;
+  out.dst_bytes = dst_bytes;
+  out.src = nest.src;
+  out.dst = nest.dst;
+  out.param = nest.param;
+  out.a = Chain{};
+  out.b = Chain{};
+  Pool pool;
+  pool.count = nest.count;
+  std::copy_n(nest.loops.begin(), nest.count, pool.loops.begin());
+  if (!cast || nest.fill) widen_element(out, pool);
+  const int ib = pool.find_destination(out.dst_bytes);
+  const int ia = nest.fill ? ib : pool.find_source(out.src_bytes);
+  bool linear = false;
+  for (int i = 0; i < pool.count; ++i) linear |= pool.loops[i].dim < 0;
+  if (nest.fill || !linear || (ia >= 0 && ia == ib)) {
+    choose_copy(out, pool, ib, cast && !nest.fill);
+  } else if (ia >= 0 && ib >= 0) {
+    choose_transpose(out, pool, ia, ib);
+  } else {
+    choose_strided(out, pool, ia, ib);
+  }
+  order_steps(out, pool);
+}
+
+}  // namespace stowage::conversion

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A nest with its decisions made: which kernel does the inner block, how large a block is, and
+// in which order the blocks follow each other.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "convert/nest.h"
+
+namespace stowage::conversion {
+
+/// Loops that follow each other without a gap on one side: the block walks them as one.
+struct Chain {
+  int count = 0;
+  std::array<Loop, 6> loops;
+  std::int64_t n = 1;      ///< product of the loops
+  std::int64_t valid = 1;  ///< iterations with a source, where they are the first ones
+  std::int64_t block = 1;  ///< iterations of one unit
+};
+
+enum class Kind : std::uint8_t {
+  copy,       ///< chain a is contiguous on both sides, b are rows of it
+  transpose,  ///< a is contiguous in the source, b in the destination
+  strided,    ///< no contiguous loop on one side or both: element by element
+};
+
+/// One loop over units: an outer loop of the nest, or the blocks of a chain.
+struct Step {
+  enum class What : std::uint8_t { outer, blocks_a, blocks_b } what;
+  std::int64_t n;
+  Loop loop;
+};
+
+struct Job {
+  Kind kind;
+  bool fill;
+  int src_bytes, dst_bytes;  ///< of an element; equal and wider than a scalar where runs are short
+  std::int64_t src, dst, param;
+  Chain a, b;
+  int step_count;
+  std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
+  std::int64_t units;
+
+  /// Bytes written.
+  std::int64_t bytes() const noexcept;
+};
+
+/// `cast`: elements change or are scaled, so that they cannot be taken together as wider ones.
+void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, Job& out) noexcept;
+
+}  // namespace stowage::conversion

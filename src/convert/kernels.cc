@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/kernels.h"
+
+#include <array>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "convert/kernels.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "convert/kernels_cast-inl.h"
+#include "convert/kernels_move-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::conversion {
+namespace HWY_NAMESPACE {
+
+const Kernels* table() {
+  static const Kernels kernels = {
+      {transpose<1>, transpose<2>, transpose<4>, transpose<8>, transpose<16>},
+      copy_rows,
+      {widen<Fast::f32>, widen<Fast::f16>, widen<Fast::bf16>, widen<Fast::u8>, widen<Fast::i8>,
+       widen<Fast::u16>, widen<Fast::i16>, widen<Fast::i32>},
+      {narrow<Fast::f32>, narrow<Fast::f16>, narrow<Fast::bf16>, narrow<Fast::u8>, narrow<Fast::i8>,
+       narrow<Fast::u16>, narrow<Fast::i16>, narrow<Fast::i32>},
+  };
+  return &kernels;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stowage::conversion
+
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stowage::conversion {
+
+HWY_EXPORT(table);
+
+const Kernels& kernels() noexcept { return *HWY_DYNAMIC_DISPATCH(table)(); }
+
+std::vector<std::int64_t> instruction_sets() { return hwy::SupportedAndGeneratedTargets(); }
+
+void use_instruction_set(std::int64_t target) {
+  hwy::SetSupportedTargetsForTest(target);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+const Byte* zero_bytes() noexcept {
+  alignas(64) static const std::array<Byte, kZeroBytes> zeros{};
+  return zeros.data();
+}
+
+}  // namespace stowage::conversion
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inner kernels of a conversion. None knows a layout: they see rows, columns and runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace stowage::conversion {
+
+using Byte = std::uint8_t;
+
+/// Longest block along either direction of a transposition, in elements.
+inline constexpr std::int64_t kMaxBlock = 1024;
+/// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
+inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
+
+/// Element (a, b) lies at rows[b] + a * E and goes to cols[a] + b * E.
+struct TransposeBlock {
+  const Byte* const* rows;
+  Byte* const* cols;
+  std::int64_t na, nb;
+  const Byte* src_end;  ///< reading up to here is allowed, whatever it yields
+  bool rows_dense;      ///< rows[b + 1] == rows[b] + na * E
+  bool cols_dense;      ///< cols[a + 1] == cols[a] + nb * E
+};
+
+/// `rows` runs of `run` bytes, of which the first `valid` have a source and the others become zero.
+struct CopyBlock {
+  const Byte* src;
+  Byte* dst;
+  std::int64_t rows, is, os, run, valid;
+};
+
+/// mean and norm of a row: none, the same for all, or one for each element.
+struct RowMap {
+  enum class Mode : std::uint8_t { none, scalar, each } mode = Mode::none;
+  const float* mean = nullptr;
+  const float* norm = nullptr;
+};
+
+/// The dtypes that the vector casts know, as indices of the tables below.
+enum class Fast : std::uint8_t { f32, f16, bf16, u8, i8, u16, i16, i32, count };
+
+struct Kernels {
+  void (*transpose[5])(const TransposeBlock&);  ///< by log2 of the element's bytes
+  void (*copy)(const CopyBlock&);
+  /// out[i] = (float(src[i]) - mean) * norm
+  void (*widen[static_cast<int>(Fast::count)])(const Byte* src, float* out, std::int64_t n,
+                                               const RowMap& map);
+  /// dst[i] = cast((in[i] - mean) * norm)
+  void (*narrow[static_cast<int>(Fast::count)])(const float* in, Byte* dst, std::int64_t n,
+                                                const RowMap& map);
+};
+
+/// Those of the best instruction set of this machine.
+const Kernels& kernels() noexcept;
+
+/// For tests: what this program was compiled for and this machine can run (Highway's target bits).
+std::vector<std::int64_t> instruction_sets();
+
+/// For tests: conversions made from now on use only this one; 0 = the best.
+void use_instruction_set(std::int64_t target);
+
+/// kZeroBytes of zeros.
+const Byte* zero_bytes() noexcept;
+
+}  // namespace stowage::conversion

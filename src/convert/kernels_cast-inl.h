@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that change the element: every fast dtype to f32 and back, with mean and norm on the
+// way. They give the bits of base/scalar.h on every instruction set.
+#if defined(STOWAGE_CONVERT_CAST_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_CONVERT_CAST_INL_H
+#undef STOWAGE_CONVERT_CAST_INL_H
+#else
+#define STOWAGE_CONVERT_CAST_INL_H
+#endif
+
+#include <cstring>
+
+#include "convert/kernels.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::conversion {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <Fast kType>
+struct Stored;
+
+template <>
+struct Stored<Fast::f32> {
+  using Type = float;
+};
+
+template <>
+struct Stored<Fast::f16> {
+  using Type = std::uint16_t;
+};
+
+template <>
+struct Stored<Fast::bf16> {
+  using Type = std::uint16_t;
+};
+
+template <>
+struct Stored<Fast::u8> {
+  using Type = std::uint8_t;
+};
+
+template <>
+struct Stored<Fast::i8> {
+  using Type = std::int8_t;
+};
+
+template <>
+struct Stored<Fast::u16> {
+  using Type = std::uint16_t;
+};
+
+template <>
+struct Stored<Fast::i16> {
+  using Type = std::int16_t;
+};
+
+template <>
+struct Stored<Fast::i32> {
+  using Type = std::int32_t;
+};
+
+using FloatTag = hn::ScalableTag<float>;
+using FloatVec = hn::Vec<FloatTag>;
+using BitsTag = hn::RebindToUnsigned<FloatTag>;
+using IntTag = hn::RebindToSigned<FloatTag>;
+
+// Highway emulates f16 without F16C by truncation, so SSE4 rounds by hand as base/scalar.h does.
+#undef STOWAGE_NATIVE_F16
+#if HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM_A64
+#define STOWAGE_NATIVE_F16 1
+#else
+#define STOWAGE_NATIVE_F16 0
+#endif
+
+#if STOWAGE_NATIVE_F16
+
+HWY_INLINE FloatVec widen_f16(const std::uint16_t* p) {
+  const hn::Rebind<hwy::float16_t, FloatTag> d;
+  return hn::PromoteTo(FloatTag(), hn::LoadU(d, reinterpret_cast<const hwy::float16_t*>(p)));
+}
+
+HWY_INLINE void narrow_f16(FloatVec v, std::uint16_t* p) {
+  const hn::Rebind<hwy::float16_t, FloatTag> d;
+  hn::StoreU(hn::DemoteTo(d, v), d, reinterpret_cast<hwy::float16_t*>(p));
+}
+
+#else
+
+HWY_INLINE FloatVec widen_f16(const std::uint16_t* p) {
+  const BitsTag du;
+  const FloatTag df;
+  const hn::Rebind<std::uint16_t, FloatTag> d16;
+  const auto bits = hn::PromoteTo(du, hn::LoadU(d16, p));
+  const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000u)));
+  const auto magnitude = hn::And(bits, hn::Set(du, 0x7fffu));
+  const auto normal = hn::Add(hn::ShiftLeft<13>(magnitude), hn::Set(du, 0x38000000u));
+  const auto tiny = hn::BitCast(
+      du, hn::Mul(hn::ConvertTo(df, hn::BitCast(IntTag(), magnitude)), hn::Set(df, 0x1p-24f)));
+  const auto nan = hn::Or(hn::ShiftLeft<13>(magnitude), hn::Set(du, 0x7fc00000u));
+  auto out = hn::IfThenElse(hn::Gt(hn::Set(du, 0x400u), magnitude), tiny, normal);
+  out = hn::IfThenElse(hn::Eq(magnitude, hn::Set(du, 0x7c00u)), hn::Set(du, 0x7f800000u), out);
+  out = hn::IfThenElse(hn::Gt(magnitude, hn::Set(du, 0x7c00u)), nan, out);
+  return hn::BitCast(df, hn::Or(out, sign));
+}
+
+HWY_INLINE void narrow_f16(FloatVec v, std::uint16_t* p) {
+  const BitsTag du;
+  const FloatTag df;
+  const hn::Rebind<std::uint16_t, FloatTag> d16;
+  const auto bits = hn::BitCast(du, v);
+  const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 0x8000u));
+  const auto x = hn::And(bits, hn::Set(du, 0x7fffffffu));
+  const auto odd = hn::And(hn::ShiftRight<13>(x), hn::Set(du, 1u));
+  const auto normal =
+      hn::ShiftRight<13>(hn::Add(hn::Sub(x, hn::Set(du, 0x38000000u - 0xfffu)), odd));
+  const auto tiny = hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(df, x), hn::Set(df, 0.5f))),
+                            hn::Set(du, 0x3f000000u));
+  const auto nan =
+      hn::Or(hn::And(hn::ShiftRight<13>(x), hn::Set(du, 0x3ffu)), hn::Set(du, 0x7e00u));
+  auto out = hn::IfThenElse(hn::Gt(hn::Set(du, 0x38800000u), x), tiny, normal);
+  out = hn::IfThenElse(hn::Gt(x, hn::Set(du, 0x477fefffu)), hn::Set(du, 0x7c00u), out);
+  out = hn::IfThenElse(hn::Gt(x, hn::Set(du, 0x7f800000u)), nan, out);
+  out = hn::Or(out, sign);
+  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(IntTag(), out)), d16, p);
+}
+
+#endif
+
+template <Fast kType>
+HWY_INLINE FloatVec load_as_float(const typename Stored<kType>::Type* p) {
+  using T = typename Stored<kType>::Type;
+  const FloatTag df;
+  const hn::Rebind<T, FloatTag> d;
+  if constexpr (kType == Fast::f32) {
+    return hn::LoadU(df, p);
+  } else if constexpr (kType == Fast::f16) {
+    return widen_f16(p);
+  } else if constexpr (kType == Fast::bf16) {
+    return hn::BitCast(df, hn::ShiftLeft<16>(hn::PromoteTo(BitsTag(), hn::LoadU(d, p))));
+  } else if constexpr (kType == Fast::i32) {
+    return hn::ConvertTo(df, hn::LoadU(d, p));
+  } else {
+    return hn::ConvertTo(df, hn::PromoteTo(IntTag(), hn::LoadU(d, p)));
+  }
+}
+
+template <Fast kType>
+HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
+  using T = typename Stored<kType>::Type;
+  const FloatTag df;
+  const BitsTag du;
+  const IntTag di;
+  const hn::Rebind<T, FloatTag> d;
+  if constexpr (kType == Fast::f32) {
+    hn::StoreU(v, df, p);
+  } else if constexpr (kType == Fast::f16) {
+    narrow_f16(v, p);
+  } else if constexpr (kType == Fast::bf16) {
+    const auto bits = hn::BitCast(du, v);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+    const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd));
+    const auto quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(du, 0x40u));
+    const auto is_nan = hn::Gt(hn::And(bits, hn::Set(du, 0x7fffffffu)), hn::Set(du, 0x7f800000u));
+    hn::StoreU(hn::DemoteTo(d, hn::BitCast(di, hn::IfThenElse(is_nan, quiet, rounded))), d, p);
+  } else {
+    // Bounds are exact in f32, except that of i32, whose upper end is caught after rounding.
+    constexpr float kLow = static_cast<float>(hwy::LimitsMin<T>());
+    constexpr float kHigh = static_cast<float>(hwy::LimitsMax<T>());
+    const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
+    const auto clamped = hn::Min(hn::Max(number, hn::Set(df, kLow)), hn::Set(df, kHigh));
+    const auto whole = hn::NearestInt(clamped);
+    if constexpr (kType == Fast::i32) {
+      const auto over = hn::RebindMask(di, hn::Ge(clamped, hn::Set(df, 0x1p31f)));
+      hn::StoreU(hn::IfThenElse(over, hn::Set(di, hwy::LimitsMax<T>()), whole), d, p);
+    } else {
+      hn::StoreU(hn::DemoteTo(d, whole), d, p);
+    }
+  }
+}
+
+/// f(i, tag): a vector's worth of row at i; the ragged end goes through zero-padded copies.
+template <class S, class D, class F>
+HWY_INLINE void for_row(const S* src, D* dst, std::int64_t n, const RowMap& map, const F& step) {
+  const FloatTag df;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(df));
+  const auto apply = [&](auto mode) {
+    constexpr RowMap::Mode kMode = decltype(mode)::value;
+    const auto mean = hn::Set(df, kMode == RowMap::Mode::scalar ? *map.mean : 0.0f);
+    const auto norm = hn::Set(df, kMode == RowMap::Mode::scalar ? *map.norm : 1.0f);
+    const auto one = [&](const S* s, D* d, const float* m, const float* k) {
+      step(s, d, [&](FloatVec v) {
+        if constexpr (kMode == RowMap::Mode::none) return v;
+        if constexpr (kMode == RowMap::Mode::scalar) return hn::Mul(hn::Sub(v, mean), norm);
+        if constexpr (kMode == RowMap::Mode::each) {
+          return hn::Mul(hn::Sub(v, hn::LoadU(df, m)), hn::LoadU(df, k));
+        }
+      });
+    };
+    std::int64_t i = 0;
+    constexpr bool kEach = kMode == RowMap::Mode::each;
+    for (; i + lanes <= n; i += lanes) {
+      one(src + i, dst + i, kEach ? map.mean + i : nullptr, kEach ? map.norm + i : nullptr);
+    }
+    if (i == n) return;
+    S s[HWY_MAX_BYTES / 4] = {};
+    D d[HWY_MAX_BYTES / 4];
+    float m[HWY_MAX_BYTES / 4] = {}, k[HWY_MAX_BYTES / 4] = {};
+    const auto rest = static_cast<std::size_t>(n - i) % static_cast<std::size_t>(lanes);
+    std::memcpy(s, src + i, rest * sizeof(S));
+    if (kEach) {
+      std::memcpy(m, map.mean + i, rest * sizeof(float));
+      std::memcpy(k, map.norm + i, rest * sizeof(float));
+    }
+    one(s, d, m, k);
+    std::memcpy(dst + i, d, rest * sizeof(D));
+  };
+  using Mode = RowMap::Mode;
+  if (map.mode == Mode::none) apply(std::integral_constant<Mode, Mode::none>());
+  if (map.mode == Mode::scalar) apply(std::integral_constant<Mode, Mode::scalar>());
+  if (map.mode == Mode::each) apply(std::integral_constant<Mode, Mode::each>());
+}
+
+template <Fast kType>
+void widen(const Byte* src, float* out, std::int64_t n, const RowMap& map) {
+  using T = typename Stored<kType>::Type;
+  for_row(reinterpret_cast<const T*>(src), out, n, map, [](const T* s, float* d, const auto& f) {
+    hn::StoreU(f(load_as_float<kType>(s)), FloatTag(), d);
+  });
+}
+
+template <Fast kType>
+void narrow(const float* in, Byte* dst, std::int64_t n, const RowMap& map) {
+  using T = typename Stored<kType>::Type;
+  for_row(in, reinterpret_cast<T*>(dst), n, map, [](const float* s, T* d, const auto& f) {
+    store_from_float<kType>(f(hn::LoadU(FloatTag(), s)), d);
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stowage::conversion
+
+HWY_AFTER_NAMESPACE();
+
+#endif

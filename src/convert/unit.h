@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One unit of a job: a block of chain a by chain b, moved by one kernel call or a few.
+#pragma once
+
+#include <span>
+
+#include "convert/cast_rows.h"
+#include "convert/job.h"
+
+namespace stowage::conversion {
+
+struct Unit {
+  const Byte* src;
+  Byte* dst;
+  std::int64_t param;
+  std::int64_t a, b;  ///< where the block begins in either chain
+  bool zero;          ///< nothing but zeros
+};
+
+/// Scratch memory and tables that units of one job on one thread share.
+class UnitRunner {
+ public:
+  UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool is_mapped,
+             std::span<const float> mean, std::span<const float> norm,
+             const Byte* src_end) noexcept;
+
+  void run(const Unit& unit) noexcept;
+
+ private:
+  void copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+  void transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+  void strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+  void zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+
+  void tables(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+  void transpose_bytes(const TransposeBlock& block, int element) noexcept;
+  void cast_block(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+  void clear_rows_without_source(std::int64_t na, std::int64_t nb) noexcept;
+  RowMap row_map(const Chain& chain, std::int64_t start, std::int64_t n,
+                 std::int64_t base) noexcept;
+
+  static constexpr std::size_t kScratchBytes = 16384 + 64;
+
+  const Job& job_;
+  const RowCast& cast_;
+  const bool is_cast_, is_mapped_;
+  const std::span<const float> mean_, norm_;
+  const Byte* const src_end_;
+  const Kernels& kernels_;
+  std::int64_t map_key_[3] = {-1, -1, -1};
+  bool any_zero_row_ = false;
+  std::int64_t valid_columns_ = 0;
+  const Byte* rows_[kMaxBlock];
+  Byte* columns_[kMaxBlock];
+  float mean_row_[kMaxBlock], norm_row_[kMaxBlock];
+  alignas(64) Byte scratch_[kScratchBytes];
+};
+
+}  // namespace stowage::conversion
