@@ -17,6 +17,8 @@ using Row = Factor::Row;
 
 /// log2 of dense over sparse table sizes, at most: beyond it a join is not worth the attempt.
 constexpr double kSparsity = 5;
+/// Neighbours of a variable that are still kept track of.
+constexpr std::size_t kWidest = 128;
 
 /// Moves the states of some variables from one packing to another.
 class Repack {
@@ -125,11 +127,17 @@ Order elimination_order(const std::vector<int>& domain, const std::vector<Factor
     queue.erase(queue.begin());
     order.variables.push_back(v);
     order.log2_largest = std::max(order.log2_largest, static_cast<double>(log_table) / 1024);
+    // Nothing that wide becomes one table, and ordering it on takes cubic time.
+    const bool hopeless = near[v].size() > kWidest;
     for (int u : near[v]) {
       queue.erase({weight[u], u});
       merged.clear();
-      std::set_union(near[u].begin(), near[u].end(), near[v].begin(), near[v].end(),
-                     std::back_inserter(merged));
+      if (hopeless) {
+        merged = near[u];
+      } else {
+        std::set_union(near[u].begin(), near[u].end(), near[v].begin(), near[v].end(),
+                       std::back_inserter(merged));
+      }
       std::erase_if(merged, [u = u, v = v](int w) { return w == u || w == v; });
       near[u] = merged;
       enqueue(u);

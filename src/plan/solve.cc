@@ -17,7 +17,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr BucketLimits kExact{std::size_t{1} << 22, std::size_t{1} << 25, false};
 constexpr BucketLimits kBound{std::size_t{1} << 12, 0, true};
 constexpr BucketLimits kRegion{std::size_t{1} << 13, std::size_t{1} << 16, false};
-constexpr std::size_t kSearchWork = std::size_t{1} << 20;
+constexpr std::size_t kSearchWork = std::size_t{1} << 19;
 
 /// Conversions of one value.
 struct Tree {

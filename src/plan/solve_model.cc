@@ -138,6 +138,25 @@ std::vector<Key> trees(const std::vector<Key>& cheapest_in, int k, int from) {
 
 bool covers(unsigned set, unsigned need) { return (need & ~set) == 0; }
 
+Key cover(const Model::Value& value, int produced, unsigned set) {
+  return value.cover[static_cast<unsigned>(produced) << value.bits | set];
+}
+
+/// Without the sets of which a larger one costs the same, whatever is produced.
+std::vector<unsigned> useful(const Model::Value& value, const std::vector<int>& produced,
+                             const std::set<unsigned>& sets) {
+  std::vector<unsigned> out;
+  for (unsigned s : sets) {
+    const bool useless = std::any_of(sets.begin(), sets.end(), [&](unsigned larger) {
+      return larger != s && covers(larger, s) &&
+             std::all_of(produced.begin(), produced.end(),
+                         [&](int p) { return !(cover(value, p, s) < cover(value, p, larger)); });
+    });
+    if (!useless) out.push_back(s);
+  }
+  return out;
+}
+
 }  // namespace
 
 void check(const Problem& problem) {
@@ -411,19 +430,7 @@ void Model::add_value_tables(int v, const std::vector<int>& variable,
     }
     sets.swap(more);
   }
-  const auto cost = [&](int p, unsigned set) {
-    return value.cover[static_cast<unsigned>(p) << value.bits | set];
-  };
-  // A set is of no use when a larger one costs the same whatever is produced.
-  std::vector<unsigned> domain;
-  for (unsigned s : sets) {
-    const bool useless = std::any_of(sets.begin(), sets.end(), [&](unsigned larger) {
-      return larger != s && covers(larger, s) &&
-             std::all_of(options.begin(), options.end(),
-                         [&](int p) { return !(cost(p, s) < cost(p, larger)); });
-    });
-    if (!useless) domain.push_back(s);
-  }
+  const std::vector<unsigned> domain = useful(value, options, sets);
   const auto new_variable = [&](std::size_t states) {
     out.domain.push_back(static_cast<int>(states));
     return static_cast<int>(out.domain.size()) - 1;
@@ -441,7 +448,7 @@ void Model::add_value_tables(int v, const std::vector<int>& variable,
   for (std::size_t s = 0; s < domain.size(); ++s) {
     Key any = kInfinite;
     for (std::size_t p = 0; p < options.size(); ++p) {
-      const Key key = cost(options[p], domain[s]);
+      const Key key = cover(value, options[p], domain[s]);
       any = std::min(any, key);
       if (p_variable >= 0 && key < kInfinite) table.rows.push_back({s << p_bits | p, key});
     }
