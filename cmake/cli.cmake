@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.cc)
+file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.cc ${PROJECT_SOURCE_DIR}/cli/io/*.cc)
 list(FILTER cli_sources EXCLUDE REGEX "_test\\.cc$")
 if(cli_sources)
   # Everything but main, so that tests can link it.

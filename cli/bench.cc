@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// stowage bench: how long a model takes, from the user's arrays to the user's arrays.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <ostream>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/model.h"
+#include "plan/plan.h"
+
+namespace stowage::cli {
+namespace {
+
+constexpr int kMostRuns = 1'000'000;
+
+struct BenchOptions : ModelOptions {
+  int runs = 20, warmup = 3;
+  bool json = false;
+};
+
+/// Deterministic noise: f32 between -1 and 1, other types 0 or 1, which every index allows.
+class Noise {
+ public:
+  void fill(Tensor& tensor) {
+    const auto cells = static_cast<std::size_t>(tensor.mapping().cells());
+    for (std::size_t i = 0; i < cells; ++i) {
+      const std::uint32_t bits = next();
+      switch (tensor.dtype()) {
+        case DType::f32:
+          tensor.as<float>()[i] = real(bits);
+          break;
+        case DType::f64:
+          tensor.as<double>()[i] = real(bits);
+          break;
+        // 1.0 or 0.5 with either sign, without arithmetic on halves.
+        case DType::f16:
+          tensor.as<std::uint16_t>()[i] =
+              static_cast<std::uint16_t>(0x3800 | (bits >> 31) << 15 | (bits >> 20 & 1) << 10);
+          break;
+        case DType::bf16:
+          tensor.as<std::uint16_t>()[i] =
+              static_cast<std::uint16_t>(0x3f00 | (bits >> 31) << 15 | (bits >> 20 & 1) << 7);
+          break;
+        default: {
+          // The low byte of any integer.
+          const auto width = static_cast<std::size_t>(dtype_bytes(tensor.dtype()));
+          tensor.data()[i * width] = static_cast<std::byte>(bits >> 31);
+        }
+      }
+    }
+  }
+
+ private:
+  std::uint32_t next() { return state_ = state_ * 1664525u + 1013904223u; }
+
+  static float real(std::uint32_t bits) {
+    return static_cast<float>(bits >> 8) / static_cast<float>(1 << 23) - 1;
+  }
+
+  std::uint32_t state_ = 42;
+};
+
+/// One run: the inputs into the plan's layouts, the computation, the outputs back.
+struct Times {
+  double whole = 0, doors = 0;
+};
+
+struct Samples {
+  std::vector<double> whole, doors, steps;
+  double first = 0;
+};
+
+double at(std::vector<double> values, double fraction) {
+  std::sort(values.begin(), values.end());
+  // The smallest value that at least this fraction of all does not exceed.
+  const double rank = std::ceil(fraction * static_cast<double>(values.size()));
+  return values[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+class Bench {
+ public:
+  Bench(const Plan& plan, Session& session) : plan_(plan), session_(session) {
+    Noise noise;
+    for (const Port& port : session.inputs()) {
+      inputs_.emplace_back(port.dtype, port.shape);
+      noise.fill(inputs_.back());
+    }
+    for (const Port& port : session.outputs()) outputs_.emplace_back(port.dtype, port.shape);
+  }
+
+  Samples measure(const BenchOptions& options) {
+    Samples samples;
+    samples.first = once().whole;
+    for (int i = 1; i < options.warmup; ++i) once();
+    for (int i = 0; i < options.runs; ++i) {
+      const Times times = once();
+      samples.whole.push_back(times.whole);
+      samples.doors.push_back(times.doors);
+    }
+    // Apart from the runs above, which no clock between steps disturbs.
+    for (int i = 0; i < std::min(options.runs, 5); ++i) samples.steps.push_back(conversions());
+    return samples;
+  }
+
+ private:
+  Times once() {
+    const Stopwatch watch;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      session_.set_input(static_cast<int>(i), inputs_[i].view());
+    }
+    const double given = watch.ms();
+    session_.run();
+    const double ran = watch.ms();
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      session_.read_output(static_cast<int>(i), outputs_[i].view());
+    }
+    const double whole = watch.ms();
+    return {whole, given + (whole - ran)};
+  }
+
+  /// Milliseconds of the conversion steps inside one run.
+  double conversions() {
+    double sum = 0, last = 0;
+    Stopwatch watch;
+    session_.on_step([&](int step) {
+      const double now = watch.ms();
+      const Step& done = plan_.steps[static_cast<std::size_t>(step)];
+      if (done.kind == Step::Kind::convert) sum += now - last;
+      last = watch.ms();
+    });
+    watch = Stopwatch();
+    session_.run();
+    session_.on_step(nullptr);
+    return sum;
+  }
+
+  const Plan& plan_;
+  Session& session_;
+  std::vector<Tensor> inputs_, outputs_;
+};
+
+/// "squeezenet" of "models/squeezenet.onnx", or the folder's name of ".../squeezenet/model.onnx".
+std::string model_name(const std::string& path) {
+  const std::filesystem::path p(path);
+  const std::string stem = p.stem().string();
+  const std::string folder = p.parent_path().filename().string();
+  return stem == "model" && !folder.empty() ? folder : stem;
+}
+
+int run(const BenchOptions& options, std::ostream& out) {
+  check_device(options.device);
+  for (const auto& [name, value, least] :
+       {std::tuple{"--runs", options.runs, 1}, std::tuple{"--warmup", options.warmup, 0}}) {
+    if (value < least || value > kMostRuns) {
+      fail(ErrorCode::usage, name, " ", value, " is not possible; choose ", least, " to ",
+           kMostRuns);
+    }
+  }
+  const int threads = thread_count(options.threads);
+  const Loaded loaded =
+      load_model(options, parse_shapes(options.shapes, model_inputs(options.model)));
+  Session session(loaded.plan, threads);
+  const Samples samples = Bench(*loaded.plan, session).measure(options);
+  const double least = *std::min_element(samples.whole.begin(), samples.whole.end());
+  const double most = *std::max_element(samples.whole.begin(), samples.whole.end());
+  const double average = std::accumulate(samples.whole.begin(), samples.whole.end(), 0.0) /
+                         static_cast<double>(samples.whole.size());
+  const std::string name = model_name(options.model);
+  if (!options.json) {
+    out << fmt::format("{:>20}  min = {:7.2f}  max = {:7.2f}  avg = {:7.2f}  median = {:7.2f}\n",
+                       one_line(name), least, most, average, median(samples.whole));
+    return 0;
+  }
+  Json json;
+  json["model"] = name;
+  json["device"] = options.device;
+  json["threads"] = threads;
+  json["runs"] = options.runs;
+  json["warmup"] = options.warmup;
+  json["min_ms"] = least;
+  json["median_ms"] = median(samples.whole);
+  json["max_ms"] = most;
+  json["p90_ms"] = at(samples.whole, 0.9);
+  json["avg_ms"] = average;
+  json["first_ms"] = samples.first;
+  json["convert_ms"] = median(samples.doors) + median(samples.steps);
+  json["import_ms"] = loaded.import_ms;
+  json["plan_ms"] = loaded.plan_ms;
+  json["peak_bytes"] = loaded.plan->arena_bytes + loaded.plan->weight_bytes;
+  json["arena_bytes"] = loaded.plan->arena_bytes;
+  json["weight_bytes"] = loaded.plan->weight_bytes;
+  json["planner"] = loaded.plan->planner;
+  out << json_text(json) << "\n";
+  return 0;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& app, const Streams& streams) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand("bench", "Measure how long a model takes");
+  command->footer(
+      "The inputs are noise, the same in every run. A run is what a user waits for: the inputs "
+      "are\n"
+      "moved into the plan's layouts, the model is computed, the outputs are moved back.\n"
+      "convert_ms is what of it goes into moving; first_ms is the very first run.");
+  add_model_options(command, *options);
+  command->add_option("--runs", options->runs, "Runs that count; 20 unless told")->type_name("N");
+  command->add_option("--warmup", options->warmup, "Runs before those; 3 unless told")
+      ->type_name("N");
+  command->add_flag("--json", options->json, "Print JSON and nothing else");
+  std::ostream& out = streams.out;
+  return {command, [options, &out] { return run(*options, out); }};
+}
+
+}  // namespace stowage::cli

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// stowage check: ONNX backend-test folders, model.onnx beside test_data_set_N.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <optional>
+#include <ostream>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/compare.h"
+#include "cli/model.h"
+#include "import/onnx_tensor.h"
+
+namespace stowage::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModelFile = "model.onnx";
+/// Folders of folders that are searched for models.
+constexpr int kMaxDepth = 2;
+constexpr double kQuietMs = 1000;
+
+struct CheckOptions : ModelOptions {
+  std::vector<std::string> folders;
+  double rtol = 1e-3, atol = 1e-5;
+};
+
+std::vector<fs::path> entries(const fs::path& folder) {
+  std::vector<fs::path> list;
+  std::error_code problem;
+  for (fs::directory_iterator it(folder, problem), end; !problem && it != end;
+       it.increment(problem)) {
+    list.push_back(it->path());
+  }
+  if (problem) {
+    fail(ErrorCode::bad_input, "cannot read the folder '", folder.string(), "': ",
+         problem.message());
+  }
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+void find_models(const fs::path& folder, int depth, std::vector<fs::path>& found) {
+  if (fs::exists(folder / kModelFile)) {
+    found.push_back(folder);
+    return;
+  }
+  if (depth == 0) return;
+  for (const fs::path& entry : entries(folder)) {
+    std::error_code ignored;
+    if (fs::is_directory(entry, ignored)) find_models(entry, depth - 1, found);
+  }
+}
+
+/// N of "test_data_set_N", or nothing.
+std::optional<int> number_behind(const std::string& name, std::string_view prefix) {
+  int n = 0;
+  if (!name.starts_with(prefix)) return std::nullopt;
+  const char* end = name.data() + name.size();
+  const auto [stop, problem] = std::from_chars(name.data() + prefix.size(), end, n);
+  if (problem != std::errc() || stop != end || n < 0) return std::nullopt;
+  return n;
+}
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+/// input_0.pb, input_1.pb, ...
+std::vector<NamedTensor> read_tensors(const fs::path& set, std::string_view kind) {
+  std::vector<NamedTensor> tensors;
+  while (true) {
+    const fs::path file = set / text(kind, "_", tensors.size(), ".pb");
+    if (!fs::exists(file)) return tensors;
+    NamedTensor item;
+    item.tensor = tensor_from_pb_file(file.string(), Limits{}, &item.name);
+    tensors.push_back(std::move(item));
+  }
+}
+
+/// The input that item `k` is for: by its name, else by its place.
+std::string input_name(const NamedTensor& item, std::size_t k,
+                       const std::vector<ModelInput>& inputs) {
+  for (const ModelInput& input : inputs) {
+    if (input.name == item.name) return item.name;
+  }
+  if (k < inputs.size()) return inputs[k].name;
+  fail(ErrorCode::bad_input, "there is data for ", k + 1, " inputs but the model has ",
+       inputs.size());
+}
+
+/// One folder.
+class Case {
+ public:
+  Case(const fs::path& folder, const CheckOptions& options)
+      : folder_(folder), options_(options) {
+    options_.model = (folder / kModelFile).string();
+  }
+
+  /// Empty, or what is wrong.
+  std::string run() {
+    inputs_ = model_inputs(options_.model);
+    std::vector<std::pair<int, fs::path>> sets;
+    for (const fs::path& entry : entries(folder_)) {
+      const std::optional<int> n = number_behind(entry.filename().string(), "test_data_set_");
+      if (n.has_value()) sets.emplace_back(*n, entry);
+    }
+    std::sort(sets.begin(), sets.end());
+    if (sets.empty()) return "there is no test_data_set_0 beside the model";
+    for (const auto& [n, set] : sets) {
+      const std::string problem = run_set(set);
+      if (!problem.empty()) return sets.size() == 1 ? problem : text("set ", n, ": ", problem);
+    }
+    return "";
+  }
+
+ private:
+  std::string run_set(const fs::path& set) {
+    const std::vector<NamedTensor> given = read_tensors(set, "input");
+    Shapes shapes;
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < given.size(); ++k) {
+      const std::span<const std::int64_t> extents = given[k].tensor.shape().extents();
+      names.push_back(input_name(given[k], k, inputs_));
+      shapes[names.back()] = {extents.begin(), extents.end()};
+    }
+    if (!session_.has_value() || shapes != shapes_) {
+      session_.reset();
+      const Loaded loaded = load_model(options_, shapes);
+      session_.emplace(loaded.plan, thread_count(options_.threads));
+      shapes_ = shapes;
+    }
+    for (std::size_t k = 0; k < given.size(); ++k) {
+      const int index = session_->input_index(names[k]);
+      const Tensor& tensor = given[k].tensor;
+      const Port& port = session_->inputs()[static_cast<std::size_t>(index)];
+      session_->set_input(index, view_as(tensor, port, format_order(DataFormat::none, DataFormat::none,
+                                                                    tensor.shape().rank(), "")));
+    }
+    session_->run();
+    return compare(read_tensors(set, "output"));
+  }
+
+  std::string compare(const std::vector<NamedTensor>& expected) const {
+    const std::span<const Port> ports = session_->outputs();
+    if (expected.empty()) return "there is no output_0.pb to compare with";
+    if (expected.size() > ports.size()) {
+      return text("there are ", expected.size(), " expected outputs but the model has ",
+                  ports.size());
+    }
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      const std::string problem = difference(session_->output(static_cast<int>(k)),
+                                             expected[k].tensor, {options_.rtol, options_.atol});
+      if (!problem.empty()) return text("output '", ports[k].name, "' ", problem);
+    }
+    return "";
+  }
+
+  fs::path folder_;
+  CheckOptions options_;
+  std::vector<ModelInput> inputs_;
+  Shapes shapes_;
+  std::optional<Session> session_;
+};
+
+struct Counts {
+  int passed = 0, failed = 0, skipped = 0;
+};
+
+/// The line of one folder.
+std::string line_of(const fs::path& folder, const std::string& name, const CheckOptions& options,
+                    Counts& counts) {
+  std::string why;
+  try {
+    why = Case(folder, options).run();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::unsupported) {
+      ++counts.skipped;
+      return text("SKIP ", name, ": ", one_line(error.sentence()));
+    }
+    why = error.what();
+  } catch (const std::bad_alloc&) {
+    why = "out of memory";
+  } catch (const std::exception& error) {
+    why = text("a bug in Stowage: ", error.what());
+  }
+  if (why.empty()) {
+    ++counts.passed;
+    return "PASS " + name;
+  }
+  ++counts.failed;
+  return text("FAIL ", name, ": ", one_line(why));
+}
+
+int run(const CheckOptions& options, const Streams& streams) {
+  check_device(options.device);
+  parse_planner(options.planner);
+  thread_count(options.threads);
+  if (!(options.rtol >= 0) || !(options.atol >= 0)) {
+    fail(ErrorCode::usage, "--rtol and --atol must be 0 or more");
+  }
+  std::vector<fs::path> folders;
+  for (const std::string& folder : options.folders) {
+    if (!fs::is_directory(folder)) {
+      fail(ErrorCode::bad_input, "'", folder, "' is no folder; give one that holds ", kModelFile,
+           ", or a folder of such folders");
+    }
+    const std::size_t before = folders.size();
+    // Without the slash at the end, or the last part of the path would be empty.
+    find_models(fs::path(folder + "/.").lexically_normal().parent_path(), kMaxDepth, folders);
+    if (folders.size() == before) {
+      fail(ErrorCode::bad_input, "'", folder, "' holds no ", kModelFile, ", nor do its folders");
+    }
+  }
+  Counts counts;
+  const Stopwatch watch;
+  bool progress = false;
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    const std::string name = one_line(fs::absolute(folders[i]).lexically_normal().filename().string());
+    if (streams.err_is_terminal && watch.ms() > kQuietMs) {
+      streams.err << fmt::format("\r\033[K{} of {}: {}", i + 1, folders.size(), name) << std::flush;
+      progress = true;
+    }
+    const std::string line = line_of(folders[i], name, options, counts);
+    if (progress) streams.err << "\r\033[K" << std::flush;
+    streams.out << line << std::endl;
+  }
+  streams.out << fmt::format("{} passed, {} failed, {} skipped\n", counts.passed, counts.failed,
+                             counts.skipped);
+  return counts.failed > 0 ? static_cast<int>(ErrorCode::check_failed) : 0;
+}
+
+}  // namespace
+
+Command add_check(CLI::App& app, const Streams& streams) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App* command =
+      app.add_subcommand("check", "Compare models with the outputs that are kept beside them");
+  command->footer(
+      "A folder holds model.onnx and test_data_set_N/input_K.pb and output_K.pb, as ONNX's own\n"
+      "tests do; folders of such folders are searched. Floating-point elements may differ by\n"
+      "atol + rtol * the largest magnitude of the expected output; all others must be equal.\n"
+      "The exit code is 1 when a folder failed.");
+  command->add_option("DIR", options->folders, "Folders to check")->required();
+  command->add_option("--rtol", options->rtol, "Relative tolerance; 1e-3 unless told")
+      ->type_name("X");
+  command->add_option("--atol", options->atol, "Absolute tolerance; 1e-5 unless told")
+      ->type_name("X");
+  command
+      ->add_option("--planner", options->planner,
+                   "optimal (the default), source (every tensor in the model's own order) or rule")
+      ->type_name("PLANNER");
+  add_device_options(command, options->device, options->threads);
+  const Streams where = streams;
+  return {command, [options, where] { return run(*options, where); }};
+}
+
+}  // namespace stowage::cli

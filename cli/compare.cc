@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/data.h"
+
+namespace stowage::cli {
+namespace {
+
+bool is_real(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f64;
+}
+
+/// |a - b|; infinity where only one of the two is a number, or where infinities differ.
+double distance(double a, double b) {
+  if (std::isnan(a) && std::isnan(b)) return 0;
+  if (a == b) return 0;
+  if (!std::isfinite(a) || !std::isfinite(b)) return INFINITY;
+  return std::fabs(a - b);
+}
+
+/// "[0, 3, 1]": coordinates of a row-major index.
+std::string coordinates(std::int64_t index, const Shape& shape) {
+  std::vector<std::int64_t> x(static_cast<std::size_t>(shape.rank()));
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    x[static_cast<std::size_t>(d)] = index % shape[d];
+    index /= shape[d];
+  }
+  return text(std::span<const std::int64_t>(x));
+}
+
+}  // namespace
+
+std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+  if (actual.dtype() != expected.dtype()) {
+    return text("is ", dtype_name(actual.dtype()), ", expected ", dtype_name(expected.dtype()));
+  }
+  const std::span<const std::int64_t> have = actual.shape().extents();
+  const std::span<const std::int64_t> want = expected.shape().extents();
+  if (!std::equal(have.begin(), have.end(), want.begin(), want.end())) {
+    return text("has shape ", have, ", expected ", want);
+  }
+  const std::vector<double> a = values_of(actual), b = values_of(expected);
+  const bool real = is_real(actual.dtype());
+  double allowed = 0;
+  if (real) {
+    double largest = 0;
+    for (const double v : b) {
+      if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
+    }
+    allowed = tolerance.absolute + tolerance.relative * largest;
+  }
+  const auto width = static_cast<std::size_t>(dtype_bytes(actual.dtype()));
+  std::size_t worst = 0, wrong = 0;
+  double error = -1;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    double d = distance(a[i], b[i]);
+    if (!real) {
+      // Large integers that differ may be the same double.
+      if (std::memcmp(actual.data() + i * width, expected.data() + i * width, width) == 0) continue;
+      d = std::max(d, 1.0);
+    } else if (d <= allowed) {
+      continue;
+    }
+    ++wrong;
+    if (d > error) {
+      error = d;
+      worst = i;
+    }
+  }
+  if (wrong == 0) return "";
+  return fmt::format("at {} is {:.9g}, expected {:.9g}; largest error {:g}, allowed {:g}, {} of {} "
+                     "elements differ",
+                     coordinates(static_cast<std::int64_t>(worst), actual.shape()), a[worst],
+                     b[worst], error, allowed, wrong, a.size());
+}
+
+}  // namespace stowage::cli

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// stowage convert: a physical array from one layout into another.
+#include "stowage/convert.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/io/npy.h"
+
+namespace stowage::cli {
+namespace {
+
+using Extents = std::vector<std::int64_t>;
+
+struct ConvertOptions {
+  std::string in, out, from, to, shape, dtype, from_dtype;
+};
+
+/// The array that holds a tensor of this mapping: flat, or [y, x, lane].
+Extents physical_extents(const Mapping& mapping) {
+  if (!mapping.layout().is_image()) return {mapping.cells()};
+  return {mapping.extent(Space::y), mapping.extent(Space::x), mapping.extent(Space::lane)};
+}
+
+/// The extents in the order of the layout's axes, when it only puts axes in an order.
+std::optional<Extents> axis_extents(const Mapping& mapping) {
+  const Shape& shape = mapping.shape();
+  const std::vector<Axis> axes = mapping.layout().axes();
+  if (axes.size() != static_cast<std::size_t>(shape.rank()) ||
+      mapping.layout() != Layout::row_major(axes)) {
+    return std::nullopt;
+  }
+  Extents extents;
+  for (const Axis& axis : axes) extents.push_back(shape[shape.index_of(axis)]);
+  return extents;
+}
+
+void check_extents(const Tensor& array, const Mapping& mapping, const std::string& path) {
+  const Extents physical = physical_extents(mapping);
+  const std::optional<Extents> logical = axis_extents(mapping);
+  const std::span<const std::int64_t> have = array.shape().extents();
+  const auto same = [&](const Extents& want) {
+    return std::equal(have.begin(), have.end(), want.begin(), want.end());
+  };
+  if (same(physical) || (logical.has_value() && same(*logical))) return;
+  fail(ErrorCode::bad_input, "'", path, "' has shape ", have, " but ", mapping.shape().text(),
+       " in layout ", mapping.layout().text(), " takes ", std::span<const std::int64_t>(physical),
+       logical.has_value() ? text(" or ", std::span<const std::int64_t>(*logical)) : "",
+       "; check --from and --shape");
+}
+
+int run(const ConvertOptions& options, std::ostream& out) {
+  const Shape shape = Shape::parse(options.shape);
+  const Layout from = Layout::parse(options.from), to = Layout::parse(options.to);
+  std::optional<DType> as, wanted;
+  if (!options.dtype.empty()) wanted = parse_dtype(options.dtype);
+  if (!options.from_dtype.empty()) as = parse_dtype(options.from_dtype);
+  Tensor array = read_npy(options.in, as);
+  // '<u2' is how bf16 is written, so that is what it is when bf16 is asked for.
+  if (!as.has_value() && wanted == DType::bf16 && array.dtype() == DType::u16) {
+    array = read_npy(options.in, DType::bf16);
+  }
+  if (array.layout() != Layout::row_major(array.shape())) {
+    array = convert(array, Layout::row_major(array.shape()));
+  }
+  const Mapping src(from, shape, dtype_bytes(array.dtype()));
+  check_extents(array, src, options.in);
+  Tensor result(wanted.value_or(array.dtype()), shape, to);
+  const Conversion conversion(array.dtype(), src, result.dtype(), result.mapping());
+  conversion.run(array.data(), result.data());
+  OutputFile file(options.out);
+  write_npy(file, result.dtype(), physical_extents(result.mapping()),
+            {result.data(), result.bytes()});
+  file.commit();
+  out << fmt::format("{} {} -> {} {}, {} bytes, by {}\n", dtype_name(array.dtype()), from.text(),
+                     dtype_name(result.dtype()), to.text(), result.bytes(), conversion.kernel());
+  return 0;
+}
+
+}  // namespace
+
+Command add_convert(CLI::App& app, const Streams& streams) {
+  auto options = std::make_shared<ConvertOptions>();
+  CLI::App* command = app.add_subcommand(
+      "convert", "Move an array from one memory layout into another, byte for byte as it lies");
+  command->footer(
+      "Arrays are physical: flat for memory layouts, [y, x, lane] for images. Where a layout only\n"
+      "puts axes in an order, an array of that order is read too. Padding is written as zero.\n"
+      "bf16 has no NumPy type and is kept as '<u2'.");
+  command->add_option("IN", options->in, "The array, a .npy file")->required();
+  command->add_option("OUT", options->out, "The result, a .npy file")->required();
+  command->add_option("--from", options->from, "Layout of the input")
+      ->required()
+      ->type_name("LAYOUT");
+  command->add_option("--to", options->to, "Layout of the output")->required()->type_name("LAYOUT");
+  command->add_option("--shape", options->shape, "Logical extents, such as n=1,c=3,h=4,w=5")
+      ->required()
+      ->type_name("SHAPE");
+  command
+      ->add_option("--dtype", options->dtype, "Scalar type of the output; as the input unless told")
+      ->type_name("TYPE");
+  command
+      ->add_option("--from-dtype", options->from_dtype,
+                   "What the input's scalars are, when its header cannot say (bf16)")
+      ->type_name("TYPE");
+  std::ostream& out = streams.out;
+  return {command, [options, &out] { return run(*options, out); }};
+}
+
+}  // namespace stowage::cli

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/model.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "base/trail.h"
+#include "cli/io/file.h"
+#include "plan/plan.h"
+
+namespace stowage::cli {
+namespace {
+
+std::string listed(std::span<const std::string> names) {
+  std::string out;
+  for (const std::string& name : names) out += text(out.empty() ? "" : ", ", "'", name, "'");
+  return out.empty() ? "none" : out;
+}
+
+/// NAME=VALUE with a name that must be known, or VALUE alone when there is one name.
+std::pair<std::string, std::string> assign(std::string_view option, const std::string& item,
+                                         std::span<const std::string> names) {
+  auto [name, value] = split_assignment(item, names);
+  if (name.empty() && names.size() == 1) name = names[0];
+  if (name.empty()) {
+    fail(ErrorCode::usage, option, " '", item, "' names none of ", listed(names),
+         "; write NAME=VALUE");
+  }
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    fail(ErrorCode::usage, option, " names '", name, "'; the model has ", listed(names));
+  }
+  return {name, value};
+}
+
+}  // namespace
+
+void add_device_options(CLI::App* command, std::string& device, std::optional<int>& threads) {
+  command->add_option("--device", device, "Where to compute: cpu (the default) or opencl[:N]")
+      ->type_name("DEVICE");
+  command->add_option("--threads", threads, "Threads to use; every CPU unless told")
+      ->type_name("N");
+}
+
+void add_model_options(CLI::App* command, ModelOptions& options) {
+  command->add_option("MODEL", options.model, "The model, an ONNX file")->required();
+  command
+      ->add_option("--shape", options.shapes,
+                   "Extents of an input, such as data=1,3,224,224 or 1x3x224x224; the name may be "
+                   "left out when there is one input. May be given for each input")
+      ->type_name("NAME=SHAPE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--planner", options.planner,
+                   "optimal (the default), source (every tensor in the model's own order) or rule")
+      ->type_name("PLANNER");
+  add_device_options(command, options.device, options.threads);
+}
+
+void add_format_options(CLI::App* command, ModelOptions& options) {
+  command
+      ->add_option("--input-format", options.input_formats,
+                   "The order in which an input is given, when it is not the model's: NAME=NCHW, "
+                   "NAME=NHWC or NAME=NONE")
+      ->type_name("NAME=FORMAT")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--output-format", options.output_formats,
+                   "The order in which an output is wanted, likewise")
+      ->type_name("NAME=FORMAT")
+      ->allow_extra_args(false);
+}
+
+void check_device(const std::string& device) {
+  if (device == "cpu") return;
+  std::string_view rest = device;
+  if (rest.starts_with("opencl")) {
+    rest.remove_prefix(6);
+    const bool number = rest.size() >= 2 && rest[0] == ':' &&
+                        rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
+    if (rest.empty() || number) {
+      fail(ErrorCode::device, "there is no OpenCL runtime in this build; use --device cpu");
+    }
+  }
+  fail(ErrorCode::usage, "--device '", device, "' is unknown; choose cpu or opencl[:N]");
+}
+
+int thread_count(const std::optional<int>& threads) {
+  constexpr int kMost = 256;
+  if (!threads.has_value()) return std::clamp(available_cpus(), 1, kMost);
+  if (*threads < 1 || *threads > kMost) {
+    fail(ErrorCode::usage, "--threads ", *threads, " is not possible; choose 1 to ", kMost);
+  }
+  return *threads;
+}
+
+PlanOptions::Planner parse_planner(const std::string& planner) {
+  if (planner == "optimal") return PlanOptions::Planner::optimal;
+  if (planner == "source") return PlanOptions::Planner::source;
+  if (planner == "rule") {
+    fail(ErrorCode::unsupported, "--planner rule does not exist yet; use optimal or source");
+  }
+  fail(ErrorCode::usage, "--planner '", planner, "' is unknown; choose optimal, source or rule");
+}
+
+std::pair<std::string, std::string> split_assignment(const std::string& text,
+                                                     std::span<const std::string> names) {
+  std::size_t at = text.find('=');
+  std::size_t longest = 0;
+  for (const std::string& name : names) {
+    if (name.size() >= longest && text.size() > name.size() && text[name.size()] == '=' &&
+        text.starts_with(name)) {
+      longest = at = name.size();
+    }
+  }
+  if (at == std::string::npos) return {"", text};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::vector<std::int64_t> parse_extents(const std::string& text) {
+  std::string_view rest = text;
+  if (rest.size() >= 2 && rest.front() == '[' && rest.back() == ']') {
+    rest = rest.substr(1, rest.size() - 2);
+  }
+  std::vector<std::int64_t> out;
+  const auto blanks = [&] {
+    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  };
+  blanks();
+  while (!rest.empty()) {
+    std::int64_t extent = 0;
+    const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), extent);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    blanks();
+    const bool last = rest.empty();
+    if (problem != std::errc() || extent < 0 || (!last && rest[0] != ',' && rest[0] != 'x')) {
+      fail(ErrorCode::usage, "'", text, "' is no shape; write 1,3,224,224");
+    }
+    out.push_back(extent);
+    if (!last) {
+      rest.remove_prefix(1);
+      blanks();
+      if (rest.empty()) fail(ErrorCode::usage, "'", text, "' is no shape; write 1,3,224,224");
+    }
+  }
+  return out;
+}
+
+Shapes parse_shapes(const std::vector<std::string>& list, std::span<const ModelInput> inputs) {
+  const std::vector<std::string> names = names_of(inputs);
+  Shapes shapes;
+  for (const std::string& item : list) {
+    const auto [name, value] = assign("--shape", item, names);
+    if (!shapes.emplace(name, parse_extents(value)).second) {
+      fail(ErrorCode::usage, "--shape names '", name, "' twice");
+    }
+  }
+  return shapes;
+}
+
+Formats parse_formats(std::string_view option, const std::vector<std::string>& list,
+                      std::span<const std::string> names) {
+  Formats formats;
+  for (const std::string& item : list) {
+    const auto [name, value] = assign(option, item, names);
+    DataFormat format;
+    if (value == "NCHW") {
+      format = DataFormat::nchw;
+    } else if (value == "NHWC") {
+      format = DataFormat::nhwc;
+    } else if (value == "NONE") {
+      format = DataFormat::none;
+    } else {
+      fail(ErrorCode::usage, option, " '", value, "' is unknown; choose NCHW, NHWC or NONE");
+    }
+    formats[name] = format;
+  }
+  return formats;
+}
+
+std::vector<std::string> names_of(std::span<const ModelInput> inputs) {
+  std::vector<std::string> names;
+  for (const ModelInput& input : inputs) names.push_back(input.name);
+  return names;
+}
+
+std::vector<std::string> names_of(std::span<const Port> ports) {
+  std::vector<std::string> names;
+  for (const Port& port : ports) names.push_back(port.name);
+  return names;
+}
+
+std::vector<int> format_order(DataFormat format, DataFormat model, int rank,
+                              const std::string& name) {
+  std::vector<int> order;
+  for (int i = 0; i < rank; ++i) order.push_back(i);
+  if (format == DataFormat::none || format == model || model == DataFormat::none) return order;
+  if (rank != 4) {
+    fail(ErrorCode::usage, "'", name, "' has ", rank,
+         " axes; NCHW and NHWC are orders of four; use NONE");
+  }
+  return format == DataFormat::nhwc ? std::vector<int>{0, 2, 3, 1} : std::vector<int>{0, 3, 1, 2};
+}
+
+Loaded load_model(const ModelOptions& options, const Shapes& shapes) {
+  PlanOptions plan_options;
+  plan_options.threads = thread_count(options.threads);
+  plan_options.planner = parse_planner(options.planner);
+  Loaded loaded;
+  const Stopwatch import_watch;
+  ImportOptions import_options;
+  import_options.shapes = shapes;
+  const std::shared_ptr<Graph> graph = import_model(options.model, import_options);
+  loaded.source_format = graph->source_format;
+  const Trail trail("preparing", options.model);
+  simplify(*graph);
+  loaded.import_ms = import_watch.ms();
+  const Stopwatch plan_watch;
+  loaded.plan = make_plan(graph, plan_options);
+  loaded.plan_ms = plan_watch.ms();
+  return loaded;
+}
+
+TensorView view_as(const Tensor& tensor, const Port& port, const std::vector<int>& order) {
+  const Shape &have = tensor.shape(), &want = port.shape;
+  bool same = have.rank() == want.rank() && order.size() == have.extents().size();
+  std::vector<Axis> axes;
+  for (std::size_t i = 0; same && i < order.size(); ++i) {
+    same = have[static_cast<int>(i)] == want[order[i]];
+    axes.push_back(want.axis(order[i]));
+  }
+  if (!same) {
+    fail(ErrorCode::bad_input, "input '", port.name, "' has shape ", want.extents(), ", not ",
+         have.extents(), "; give data of that shape, or another --shape");
+  }
+  TensorView view = tensor.view();
+  view.mapping =
+      Mapping(tensor.layout().renamed(have.axes(), axes), want, dtype_bytes(tensor.dtype()));
+  return view;
+}
+
+}  // namespace stowage::cli

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// stowage run: files in, one inference, files and words out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/data.h"
+#include "cli/io/file.h"
+#include "cli/io/npy.h"
+#include "cli/model.h"
+
+namespace stowage::cli {
+namespace {
+
+struct RunOptions : ModelOptions {
+  std::vector<std::string> inputs, images, outputs;
+  std::string output_dir, labels, mean, norm, pixel, resize, resize_mode, output_range;
+  int top = 0;
+};
+
+/// A file that one output goes to.
+struct Target {
+  int output = 0;
+  bool picture = false;
+  OutputFile file;
+};
+
+Preprocess preprocess_of(const RunOptions& options) {
+  Preprocess how;
+  if (!options.resize.empty()) how.fit = parse_resize_fit(options.resize);
+  if (!options.resize_mode.empty()) how.mode = parse_resize_mode(options.resize_mode);
+  if (!options.pixel.empty()) how.pixel = parse_pixel_order(options.pixel);
+  if (!options.mean.empty()) how.mean = parse_reals("--mean", options.mean);
+  if (!options.norm.empty()) how.norm = parse_reals("--norm", options.norm);
+  return how;
+}
+
+/// What can be refused before any file is read.
+void check_options(const RunOptions& options) {
+  check_device(options.device);
+  parse_planner(options.planner);
+  thread_count(options.threads);
+  preprocess_of(options);
+  parse_output_range(options.output_range);
+  if (options.top < 0) fail(ErrorCode::usage, "--top ", options.top, " is not possible");
+  if (!options.labels.empty() && options.top == 0) fail(ErrorCode::usage, "--labels needs --top K");
+  for (const std::string& output : options.outputs) {
+    const std::string extension = extension_of(output);
+    if (extension != "png" && extension != "npy") {
+      fail(ErrorCode::usage, "--output '", output, "' must end in .npy or .png");
+    }
+  }
+}
+
+/// Reads every file that is given, for the input that it is given for.
+std::vector<InputData> read_inputs(const RunOptions& options,
+                                   const std::vector<ModelInput>& inputs) {
+  const std::vector<std::string> names = names_of(inputs);
+  std::vector<InputData> data;
+  const auto add = [&](const std::string& name, const std::string& file) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      std::string all;
+      for (const std::string& n : names) all += text(all.empty() ? "" : ", ", "'", n, "'");
+      fail(ErrorCode::usage, "the model has no input '", name, "'; it has ", all);
+    }
+    for (const InputData& other : data) {
+      if (other.name == name) fail(ErrorCode::usage, "input '", name, "' is given twice");
+    }
+    data.push_back(read_input(name, file));
+  };
+  for (const std::string& item : options.inputs) {
+    auto [name, file] = split_assignment(item, names);
+    if (name.empty() && names.size() == 1) name = names[0];
+    if (name.empty()) fail(ErrorCode::usage, "--input '", item, "' must be NAME=FILE");
+    add(name, file);
+  }
+  for (const std::string& item : options.images) {
+    auto [name, file] = split_assignment(item, names);
+    const bool named = std::find(names.begin(), names.end(), name) != names.end();
+    add(named ? name : picture_input(inputs), named ? file : item);
+    if (!data.back().picture.has_value()) {
+      fail(ErrorCode::bad_input, "--image '", data.back().file, "' is no PNG, JPEG or BMP file");
+    }
+  }
+  std::string missing;
+  for (const ModelInput& input : inputs) {
+    const bool given = std::any_of(data.begin(), data.end(),
+                                   [&](const InputData& d) { return d.name == input.name; });
+    if (given) continue;
+    missing += text(missing.empty() ? "" : ", ", "'", input.name, "' ",
+                    input.has_shape ? extents_text(input.extents) : "of any shape");
+  }
+  if (!missing.empty()) {
+    fail(ErrorCode::usage, "nothing is given for input ", missing,
+         "; use --input NAME=FILE or --image FILE");
+  }
+  return data;
+}
+
+/// --shape, and what the data says about extents that the model leaves free.
+Shapes bind_shapes(const RunOptions& options, const std::vector<ModelInput>& inputs,
+                   const Formats& formats, std::vector<InputData>& data) {
+  Shapes shapes = parse_shapes(options.shapes, inputs);
+  for (InputData& item : data) {
+    ModelInput input = *std::find_if(inputs.begin(), inputs.end(),
+                                     [&](const ModelInput& i) { return i.name == item.name; });
+    const auto given = shapes.find(input.name);
+    if (given != shapes.end()) {
+      input.extents = given->second;
+      input.has_shape = true;
+    }
+    const auto format = formats.find(input.name);
+    // Only ONNX files are read, whose order is NCHW.
+    const std::vector<int> order =
+        format_order(format == formats.end() ? DataFormat::none : format->second, DataFormat::nchw,
+                     item.tensor.has_value() ? item.tensor->shape().rank() : 0, input.name);
+    shapes[input.name] = bind_extents(item, input, order);
+  }
+  return shapes;
+}
+
+/// Opens every output file, so that a place that cannot be written is known before the model runs.
+std::vector<Target> open_outputs(const RunOptions& options, std::span<const Port> ports) {
+  const std::vector<std::string> names = names_of(ports);
+  std::vector<Target> targets;
+  for (const std::string& item : options.outputs) {
+    const auto [name, file] = split_assignment(item, names);
+    const auto named = std::find(names.begin(), names.end(), name);
+    const bool picture = extension_of(item) == "png";
+    std::vector<int> fitting;
+    for (int i = 0; i < static_cast<int>(ports.size()); ++i) {
+      const Shape& shape = ports[static_cast<std::size_t>(i)].shape;
+      if (!picture || shape.rank() == 2 || image_port(shape.extents()).has_value()) {
+        fitting.push_back(i);
+      }
+    }
+    if (named != names.end()) fitting = {static_cast<int>(named - names.begin())};
+    if (fitting.size() != 1) {
+      std::string all;
+      for (const Port& port : ports) {
+        all += text(all.empty() ? "" : ", ", "'", port.name, "' ", port.shape.extents());
+      }
+      fail(ErrorCode::usage, "--output '", item, "': ", fitting.empty() ? "none" : "several",
+           " of the outputs fit, ", all, "; use --output NAME=FILE or --output-dir");
+    }
+    targets.push_back({fitting[0], picture, OutputFile(named != names.end() ? file : item)});
+  }
+  if (!options.output_dir.empty()) {
+    std::error_code problem;
+    std::filesystem::create_directories(options.output_dir, problem);
+    if (problem) {
+      fail(ErrorCode::bad_input, "cannot make the folder '", options.output_dir,
+           "': ", problem.message());
+    }
+    const std::vector<std::string> files = safe_file_names(names);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      targets.push_back(
+          {static_cast<int>(i), false, OutputFile(options.output_dir + "/" + files[i] + ".npy")});
+    }
+  }
+  return targets;
+}
+
+/// The output whose scores --top prints.
+int classification(std::span<const Port> ports) {
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (is_classification(ports[i])) return static_cast<int>(i);
+  }
+  fail(ErrorCode::usage,
+       "--top: no output is a list of scores like [1, 1000]; look at the outputs "
+       "with --output-dir");
+}
+
+class Run {
+ public:
+  Run(const RunOptions& options, std::ostream& out) : options_(options), out_(out) {}
+
+  int act() {
+    check_options(options_);
+    const std::vector<ModelInput> inputs = model_inputs(options_.model);
+    in_formats_ = parse_formats("--input-format", options_.input_formats, names_of(inputs));
+    std::vector<std::string> labels;
+    if (!options_.labels.empty()) labels = read_labels(options_.labels);
+    std::vector<InputData> data = read_inputs(options_, inputs);
+    const Shapes shapes = bind_shapes(options_, inputs, in_formats_, data);
+    const Loaded loaded = load_model(options_, shapes);
+    format_ = loaded.source_format;
+    Session session(loaded.plan, thread_count(options_.threads));
+    out_formats_ =
+        parse_formats("--output-format", options_.output_formats, names_of(session.outputs()));
+    const int scores = options_.top > 0 ? classification(session.outputs()) : -1;
+    std::vector<Target> targets = open_outputs(options_, session.outputs());
+    give(session, data);
+    const Stopwatch watch;
+    session.run();
+    const double ms = watch.ms();
+    for (Target& target : targets) write(session, target);
+    for (Target& target : targets) target.file.commit();
+    print_outputs(session, targets, ms);
+    if (scores < 0) return 0;
+    for (const std::string& line : top_lines(session.output(scores), options_.top, labels)) {
+      out_ << line << "\n";
+    }
+    return 0;
+  }
+
+ private:
+  void give(Session& session, const std::vector<InputData>& data) {
+    const Preprocess how = preprocess_of(options_);
+    for (const InputData& item : data) {
+      const std::string what =
+          give_input(session, item, how, format_of(in_formats_, item.name), format_);
+      out_ << fmt::format("input   {}  from {}: {}\n", one_line(item.name), one_line(item.file),
+                          what);
+    }
+  }
+
+  void write(const Session& session, Target& target) const {
+    const std::string& name = session.outputs()[static_cast<std::size_t>(target.output)].name;
+    if (target.picture) {
+      write_png(target.file, output_picture(session.output(target.output),
+                                            parse_output_range(options_.output_range),
+                                            options_.pixel == "bgr", name));
+      return;
+    }
+    const Tensor tensor =
+        take_output(session, target.output, format_of(out_formats_, name), format_);
+    write_npy(target.file, tensor.dtype(), tensor.shape().extents(),
+              {tensor.data(), tensor.bytes()});
+  }
+
+  void print_outputs(const Session& session, const std::vector<Target>& targets, double ms) {
+    const std::span<const Port> ports = session.outputs();
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      out_ << fmt::format("output  {}  {} {}  {}\n", one_line(ports[i].name),
+                          dtype_name(ports[i].dtype), text(ports[i].shape.extents()),
+                          summary(session.output(static_cast<int>(i))));
+      for (const Target& target : targets) {
+        if (target.output == static_cast<int>(i)) {
+          out_ << fmt::format("        written to {}\n", one_line(target.file.path()));
+        }
+      }
+    }
+    out_ << fmt::format("ran in {:.2f} ms\n", ms);
+  }
+
+  static DataFormat format_of(const Formats& formats, const std::string& name) {
+    const auto at = formats.find(name);
+    return at == formats.end() ? DataFormat::none : at->second;
+  }
+
+  const RunOptions& options_;
+  std::ostream& out_;
+  Formats in_formats_, out_formats_;
+  DataFormat format_ = DataFormat::nchw;
+};
+
+void add_input_options(CLI::App* command, RunOptions& options) {
+  command
+      ->add_option("--input", options.inputs,
+                   "Data for an input: a .npy, .pb, .png, .jpg or .bmp file. May be given for "
+                   "each input; a single input needs no name")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--image", options.images,
+                   "A picture for the input that takes one, or for the input named NAME=FILE")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--mean", options.mean,
+                   "Subtracted from the samples of a picture, which count from 0 to 255: one "
+                   "number or one a channel; 0 unless told")
+      ->type_name("LIST");
+  command
+      ->add_option("--norm,--scale", options.norm,
+                   "Multiplies what is left: one number or one a channel; 1/255 unless told")
+      ->type_name("LIST");
+  command
+      ->add_option("--pixel", options.pixel,
+                   "Order of the channels that the model wants: rgb, bgr or gray; rgb or gray "
+                   "by their number unless told")
+      ->type_name("ORDER");
+  command
+      ->add_option("--resize", options.resize,
+                   "How a picture gets the model's size: stretch (unless told), letterbox "
+                   "(proportions kept, grey 114 around) or none")
+      ->type_name("HOW");
+  command
+      ->add_option("--resize-mode", options.resize_mode,
+                   "bilinear (unless told), nearest or bicubic; at pixel centres, no antialias")
+      ->type_name("MODE");
+}
+
+void add_output_options(CLI::App* command, RunOptions& options) {
+  command
+      ->add_option("--output", options.outputs,
+                   "Write an output as .npy or .png; NAME=FILE where the model has several")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--output-dir", options.output_dir,
+                   "Write every output as NAME.npy into this folder, in logical order")
+      ->type_name("DIR");
+  command
+      ->add_option("--output-range", options.output_range,
+                   "What an output picture counts in: 0..1 or 0..255; 0..1 unless told or "
+                   "unless a value exceeds 1.5")
+      ->type_name("RANGE");
+  command
+      ->add_option("--top", options.top, "Print the K best scores of a classification, best first")
+      ->type_name("K");
+  command->add_option("--labels", options.labels, "Names of the classes, one a line")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+Command add_run(CLI::App& app, const Streams& streams) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "Run a model once on files");
+  command->footer(
+      "A picture is decoded, resized, put into the model's order of channels, and then moved into\n"
+      "the model's layout in one conversion that computes (x - mean) * norm. What was done is\n"
+      "printed. Files appear whole or not at all; a place that cannot be written ends the run\n"
+      "before it begins, with exit code 3.");
+  add_model_options(command, *options);
+  add_format_options(command, *options);
+  add_input_options(command, *options);
+  add_output_options(command, *options);
+  std::ostream& out = streams.out;
+  return {command, [options, &out] { return Run(*options, out).act(); }};
+}
+
+}  // namespace stowage::cli
