@@ -45,6 +45,7 @@ void infer_cast_like(const NodeRef& node) {
   node.set_output(0, node.dtype(1), node.shape(0).extents());
   node.attrs().set("to", std::string(dtype_name(node.dtype(1))));
   keep_inputs(node, 1);
+  node.node().op = find_op("cast");  // which it is, once the dtype is known
 }
 
 void reference(const ReferenceArgs& args) {
