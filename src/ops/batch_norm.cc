@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/elements.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -67,11 +68,81 @@ void reference(const ReferenceArgs& args) {
   });
 }
 
+/// x * scale + shift with both in the layout of the channels of x.
+struct Affine {
+  Affine(const Mapping& out, const Follower& x, const Follower& channels, const Ints& at_channel,
+         std::span<const float> scale_, std::span<const float> shift_)
+      : kernel({Fn::affine, 0, 0}, out, {x, channels, channels}),
+        scale(at(channels.mapping.cells()) + kVectorFloats, 0.0f),
+        shift(scale) {
+    for (std::size_t c = 0; c < at_channel.size(); ++c) {
+      scale[at(at_channel[c])] = scale_[c];
+      shift[at(at_channel[c])] = shift_[c];
+    }
+  }
+
+  /// The kernel reads up to a vector behind the last cell.
+  static constexpr std::size_t kVectorFloats = 16;
+
+  ElementwiseKernel kernel;
+  std::vector<float> scale, shift;
+};
+
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape& shape = node.shape(0);
+  for (int i = 0; i < 5; ++i) {
+    if (node.dtype(i) != DType::f32 || (i > 0 && node.constant(i) == nullptr)) return;
+  }
+  if (shape.rank() < 2) return;
+  for (const Layout& layout : elementwise_layouts(request)) {
+    const Mapping mapping(layout, node.output().shape, sizeof(float));
+    const Follower x = broadcast_follower(node, 0, layout);
+    std::vector<Axis> others(node.output().shape.axes().begin(), node.output().shape.axes().end());
+    const Axis channel = others[1];
+    others.erase(others.begin() + 1);
+    const Shape vector(std::span(&channel, 1), std::span(&shape.extents()[1], 1));
+    Follower channels{Mapping(layout.without(others), vector, sizeof(float))};
+    channels.axis[1] = 0;
+    Offer offer;
+    offer.kernel = "batch_norm";
+    offer.out = {layout};
+    offer.in = {x.mapping.layout()};
+    for (int i = 1; i < 5; ++i) offer.in.push_back(Layout::row_major(node.shape(i)));
+    offer.in_place = 0;
+    offer.flops = 2 * static_cast<double>(shape.elements());
+    offer.efficiency = 0.25;
+    const std::array<std::shared_ptr<const Tensor>, 4> p = {
+        node.input(1).constant, node.input(2).constant, node.input(3).constant,
+        node.input(4).constant};
+    const float epsilon = node.attrs().real("epsilon", 1e-5f);
+    offer.bind = [mapping, x, channels, p, epsilon]() -> Kernel {
+      std::vector<float> scale, shift;
+      Ints at_channel;
+      for (std::int64_t c = 0; c < channels.mapping.shape()[0]; ++c) {
+        const auto v = [&](std::size_t i) { return static_cast<double>(p[i]->as<float>()[at(c)]); };
+        const double s = v(0) / std::sqrt(v(3) + static_cast<double>(epsilon));
+        scale.push_back(static_cast<float>(s));
+        shift.push_back(static_cast<float>(v(1) - v(2) * s));
+        at_channel.push_back(channels.mapping.offset(std::span(&c, 1)));
+      }
+      const auto affine =
+          std::make_shared<const Affine>(mapping, x, channels, at_channel, scale, shift);
+      return [affine](const KernelArgs& args) {
+        const float* in[] = {args.input<float>(0), affine->scale.data(), affine->shift.data()};
+        affine->kernel.run(in, args.output<float>(0), args.pool);
+      };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
 constexpr OpDef kBatchNorm[] = {{.name = "batch_norm",
                                  .aliases = onnx<"BatchNormalization">,
                                  .category = Category::transposable,
                                  .infer = infer,
                                  .reference = reference,
+                                 .offers = offers,
                                  .axes = link_images}};
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/elements.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -266,8 +267,6 @@ void infer_binary(const NodeRef& node) {
   infer_variadic(node);
 }
 
-void infer_mod(const NodeRef& node) { infer_binary(node); }
-
 void infer_pow(const NodeRef& node) {
   node.expect_inputs(2, 2);
   apply_legacy_axis(node);
@@ -321,13 +320,55 @@ std::optional<Activation> prelu_activation(const NodeRef& node) {
   return Activation{Activation::Kind::prelu, 0, 0};
 }
 
+using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
+
+template <Fn F>
+void fast(const OfferRequest& request, std::vector<Offer>& out) {
+  offer_elementwise(request, out, request.node.node().op->name, {F, 0, 0});
+}
+
+template <Fn F>
+void fast_chain(const OfferRequest& request, std::vector<Offer>& out) {
+  offer_chain(request, out, request.node.node().op->name, F, 1.0f);
+}
+
+void fast_mean(const OfferRequest& request, std::vector<Offer>& out) {
+  offer_chain(request, out, "mean", Fn::add, 1.0f / static_cast<float>(request.node.input_count()));
+}
+
+/// Powers that are something simpler.
+void fast_pow(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Tensor* e = node.constant(1);
+  if (e == nullptr || e->shape().elements() != 1 ||
+      !same_extents(node.shape(0), node.output().shape)) {
+    return;
+  }
+  double exponent = 0;
+  for_number_dtype(e->dtype(), [&]<class T>() {
+    exponent = static_cast<double>(static_cast<Compute<T>>(e->as<T>()[0]));
+  });
+
+  struct Line {
+    double exponent;
+    Fn fn;
+  };
+
+  for (const Line& line : {Line{2, Fn::square}, Line{0.5, Fn::sqrt}, Line{-1, Fn::reciprocal}}) {
+    if (line.exponent == exponent) offer_elementwise(request, out, "pow", {line.fn, 0, 0}, 1);
+  }
+  if (exponent == 1) offer_elementwise(request, out, "pow", {Fn::scale, 1, 0}, 1);
+}
+
 constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
-                       void (*infer)(const NodeRef&), void (*reference_)(const ReferenceArgs&)) {
+                       void (*infer)(const NodeRef&), void (*reference_)(const ReferenceArgs&),
+                       Offers offers = nullptr) {
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
           .infer = infer,
-          .reference = reference_};
+          .reference = reference_,
+          .offers = offers};
 }
 
 constexpr OpDef with_activation(OpDef op, std::optional<Activation> (*hook)(const NodeRef&)) {
@@ -336,18 +377,19 @@ constexpr OpDef with_activation(OpDef op, std::optional<Activation> (*hook)(cons
 }
 
 constexpr OpDef kBinary[] = {
-    record("add", onnx<"Add", import_binary>, infer_binary, reference<Add>),
-    record("sub", onnx<"Sub", import_binary>, infer_binary, reference<Sub>),
-    record("mul", onnx<"Mul", import_binary>, infer_binary, reference<Mul>),
-    record("div", onnx<"Div", import_binary>, infer_binary, reference<Div>),
-    record("pow", onnx<"Pow", import_binary>, infer_pow, pow_reference),
-    record("mod", onnx<"Mod">, infer_mod, mod_reference),
-    record("sum", onnx<"Sum">, infer_variadic, variadic_reference<Add>),
-    record("min", onnx<"Min">, infer_variadic, variadic_reference<Min>),
-    record("max", onnx<"Max">, infer_variadic, variadic_reference<Max>),
-    record("mean", onnx<"Mean">, infer_mean, mean_reference),
-    with_activation(record("prelu", onnx<"PRelu", import_prelu>, infer_prelu, reference<Leak>),
-                    prelu_activation),
+    record("add", onnx<"Add", import_binary>, infer_binary, reference<Add>, fast<Fn::add>),
+    record("sub", onnx<"Sub", import_binary>, infer_binary, reference<Sub>, fast<Fn::sub>),
+    record("mul", onnx<"Mul", import_binary>, infer_binary, reference<Mul>, fast<Fn::mul>),
+    record("div", onnx<"Div", import_binary>, infer_binary, reference<Div>, fast<Fn::div>),
+    record("pow", onnx<"Pow", import_binary>, infer_pow, pow_reference, fast_pow),
+    record("mod", onnx<"Mod">, infer_binary, mod_reference),
+    record("sum", onnx<"Sum">, infer_variadic, variadic_reference<Add>, fast_chain<Fn::add>),
+    record("min", onnx<"Min">, infer_variadic, variadic_reference<Min>, fast_chain<Fn::min>),
+    record("max", onnx<"Max">, infer_variadic, variadic_reference<Max>, fast_chain<Fn::max>),
+    record("mean", onnx<"Mean">, infer_mean, mean_reference, fast_mean),
+    with_activation(
+        record("prelu", onnx<"PRelu", import_prelu>, infer_prelu, reference<Leak>, fast<Fn::prelu>),
+        prelu_activation),
 };
 
 }  // namespace

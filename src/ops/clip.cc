@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/elements.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -56,11 +57,17 @@ std::optional<Activation> activation(const NodeRef& node) {
                     node.float_of("max", 2).value_or(infinity)};
 }
 
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const auto bounds = activation(request.node);
+  if (bounds) offer_elementwise(request, out, "clip", {Fn::clip, bounds->a, bounds->b}, 1);
+}
+
 constexpr OpDef kClip[] = {{.name = "clip",
                             .aliases = onnx<"Clip">,
                             .category = Category::transposable,
                             .infer = infer,
                             .reference = reference,
+                            .offers = offers,
                             .activation = activation}};
 
 }  // namespace

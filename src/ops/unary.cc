@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/elements.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -23,7 +24,7 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 
 // Each function computes in double, which is more than any dtype of its operators holds.
-using Function = double (*)(double, const Params&);
+using Scalar = double (*)(double, const Params&);
 
 double relu(double x, const Params&) { return x > 0 ? x : x != x ? x : 0; }
 
@@ -103,7 +104,7 @@ double acosh_of(double x, const Params&) { return std::acosh(x); }
 
 double atanh_of(double x, const Params&) { return std::atanh(x); }
 
-template <Function F, double A, double B>
+template <Scalar F, double A, double B>
 void reference(const ReferenceArgs& args) {
   const Params params{static_cast<double>(args.node.attrs().real("alpha", static_cast<float>(A))),
                       static_cast<double>(args.node.attrs().real("beta", static_cast<float>(B)))};
@@ -118,7 +119,7 @@ void reference(const ReferenceArgs& args) {
 }
 
 /// Neg, Abs, Sign, Relu of integers must be exact for all 64 bits.
-template <std::int64_t (*Integer)(std::int64_t), Function F>
+template <std::int64_t (*Integer)(std::int64_t), Scalar F>
 void number_reference(const ReferenceArgs& args) {
   if (is_float(args.out[0].dtype)) return reference<F, 0.0, 0.0>(args);
   const std::int64_t count = args.out[0].mapping.shape().elements();
@@ -222,57 +223,82 @@ std::optional<Activation> swish_activation(const NodeRef& node) {
 }
 
 using Hook = std::optional<Activation> (*)(const NodeRef&);
+using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
+
+/// The vectorised function, in any layout. A and B are the defaults of alpha and beta.
+template <Fn F, double A = 0.0, double B = 0.0>
+void fast(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  offer_elementwise(request, out, node.node().op->name,
+                    {F, node.attrs().real("alpha", static_cast<float>(A)),
+                     node.attrs().real("beta", static_cast<float>(B))});
+}
+
+void fast_relu(const OfferRequest& request, std::vector<Offer>& out) {
+  offer_elementwise(request, out, "relu", {Fn::clip, 0.0f, std::numeric_limits<float>::infinity()});
+}
+
+void fast_gelu(const OfferRequest& request, std::vector<Offer>& out) {
+  const bool tanh = request.node.attrs().string("approximate", "none") == "tanh";
+  offer_elementwise(request, out, "gelu", {tanh ? Fn::gelu_tanh : Fn::gelu, 0, 0});
+}
 
 /// A function of floats.
-template <Function F, double A = 0.0, double B = 0.0>
+template <Scalar F, double A = 0.0, double B = 0.0>
 constexpr OpDef real(std::string_view name, std::span<const ForeignName> aliases,
-                     Hook activation = nullptr) {
+                     Offers offers = nullptr, Hook activation = nullptr) {
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
           .infer = infer_float,
           .reference = reference<F, A, B>,
+          .offers = offers,
           .activation = activation};
 }
 
 /// A function of floats and integers.
-template <std::int64_t (*Integer)(std::int64_t), Function F>
-constexpr OpDef number(std::string_view name, std::span<const ForeignName> aliases,
+template <std::int64_t (*Integer)(std::int64_t), Scalar F>
+constexpr OpDef number(std::string_view name, std::span<const ForeignName> aliases, Offers offers,
                        Hook activation = nullptr) {
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
           .infer = infer_number,
           .reference = number_reference<Integer, F>,
+          .offers = offers,
           .activation = activation};
 }
 
 constexpr OpDef kUnary[] = {
-    number<ramp, relu>("relu", onnx<"Relu">, relu_activation),
-    number<negate, neg_of>("neg", onnx<"Neg">),
-    number<magnitude, abs_of>("abs", onnx<"Abs">),
-    number<sign, sign_of>("sign", onnx<"Sign">),
-    real<leaky_relu, 0.01>("leaky_relu", onnx<"LeakyRelu">, leaky_activation),
-    real<sigmoid_of>("sigmoid", onnx<"Sigmoid">, sigmoid_activation),
-    real<tanh_of>("tanh", onnx<"Tanh">, tanh_activation),
-    real<exp_of>("exp", onnx<"Exp">),
-    real<log_of>("log", onnx<"Log">),
-    real<sqrt_of>("sqrt", onnx<"Sqrt">),
-    real<floor_of>("floor", onnx<"Floor">),
-    real<ceil_of>("ceil", onnx<"Ceil">),
-    real<round_of>("round", onnx<"Round">),
-    real<reciprocal>("reciprocal", onnx<"Reciprocal">),
-    real<erf_of>("erf", onnx<"Erf">),
-    real<softplus_of>("softplus", onnx<"Softplus">),
-    real<softsign>("softsign", onnx<"Softsign">),
-    real<elu, 1.0>("elu", onnx<"Elu">),
+    number<ramp, relu>("relu", onnx<"Relu">, fast_relu, relu_activation),
+    number<negate, neg_of>("neg", onnx<"Neg">, fast<Fn::neg>),
+    number<magnitude, abs_of>("abs", onnx<"Abs">, fast<Fn::abs>),
+    number<sign, sign_of>("sign", onnx<"Sign">, fast<Fn::sign>),
+    real<leaky_relu, 0.01>("leaky_relu", onnx<"LeakyRelu">, fast<Fn::leaky_relu, 0.01>,
+                           leaky_activation),
+    real<sigmoid_of>("sigmoid", onnx<"Sigmoid">, fast<Fn::sigmoid>, sigmoid_activation),
+    real<tanh_of>("tanh", onnx<"Tanh">, fast<Fn::tanh>, tanh_activation),
+    real<exp_of>("exp", onnx<"Exp">, fast<Fn::exp>),
+    real<log_of>("log", onnx<"Log">, fast<Fn::log>),
+    real<sqrt_of>("sqrt", onnx<"Sqrt">, fast<Fn::sqrt>),
+    real<floor_of>("floor", onnx<"Floor">, fast<Fn::floor>),
+    real<ceil_of>("ceil", onnx<"Ceil">, fast<Fn::ceil>),
+    real<round_of>("round", onnx<"Round">, fast<Fn::round>),
+    real<reciprocal>("reciprocal", onnx<"Reciprocal">, fast<Fn::reciprocal>),
+    real<erf_of>("erf", onnx<"Erf">, fast<Fn::erf>),
+    real<softplus_of>("softplus", onnx<"Softplus">, fast<Fn::softplus>),
+    real<softsign>("softsign", onnx<"Softsign">, fast<Fn::softsign>),
+    real<elu, 1.0>("elu", onnx<"Elu">, fast<Fn::elu, 1.0>),
     real<celu, 1.0>("celu", onnx<"Celu">),
-    real<selu, kSeluAlpha, kSeluGamma>("selu", onnx<"Selu", import_selu>),
-    real<hard_sigmoid, 0.2, 0.5>("hard_sigmoid", onnx<"HardSigmoid">, hard_sigmoid_activation),
-    real<hard_swish>("hard_swish", onnx<"HardSwish">, hard_swish_activation),
-    real<mish>("mish", onnx<"Mish">),
-    real<swish, 1.0>("swish", onnx<"Swish">, swish_activation),
-    real<thresholded_relu, 1.0>("thresholded_relu", onnx<"ThresholdedRelu">),
+    real<selu, kSeluAlpha, kSeluGamma>("selu", onnx<"Selu", import_selu>,
+                                       fast<Fn::selu, kSeluAlpha, kSeluGamma>),
+    real<hard_sigmoid, 0.2, 0.5>("hard_sigmoid", onnx<"HardSigmoid">,
+                                 fast<Fn::hard_sigmoid, 0.2, 0.5>, hard_sigmoid_activation),
+    real<hard_swish>("hard_swish", onnx<"HardSwish">, fast<Fn::hard_swish>, hard_swish_activation),
+    real<mish>("mish", onnx<"Mish">, fast<Fn::mish>),
+    real<swish, 1.0>("swish", onnx<"Swish">, fast<Fn::swish, 1.0>, swish_activation),
+    real<thresholded_relu, 1.0>("thresholded_relu", onnx<"ThresholdedRelu">,
+                                fast<Fn::thresholded_relu, 1.0>),
     real<shrink>("shrink", onnx<"Shrink", import_shrink>),
     real<sin_of>("sin", onnx<"Sin">),
     real<cos_of>("cos", onnx<"Cos">),
@@ -289,7 +315,8 @@ constexpr OpDef kUnary[] = {
      .aliases = onnx<"Gelu">,
      .category = Category::transposable,
      .infer = infer_gelu,
-     .reference = gelu_reference},
+     .reference = gelu_reference,
+     .offers = fast_gelu},
 };
 
 }  // namespace

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise/elementwise.h"
+
+#include <cmath>
+
+#include "base/checked.h"
+#include "base/thread_pool.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+/// Results of one task: enough to be worth waking a thread, small enough to stay in the L2.
+constexpr std::int64_t kTaskElements = 16384;
+
+}  // namespace
+
+ElementwiseKernel::ElementwiseKernel(const Function& function, const Mapping& out,
+                                     const std::vector<Follower>& operands)
+    : operands_(operands.size()), tails_(out) {
+  call_.fn = function.fn;
+  call_.a = function.a;
+  call_.b = function.b;
+  zero_tails_ = needs_tail_zero(operands, out);
+  std::vector<StridedLoop<4>> loops = digit_loops<4>(out, operands);
+  // The innermost loop becomes the row when the output is contiguous along it.
+  StridedLoop<4> row{1, {1, 1, 1, 1}}, rows{1, {0, 0, 0, 0}};
+  if (!loops.empty() && loops.back().stride[0] == 1) {
+    row = loops.back();
+    loops.pop_back();
+  }
+  if (!loops.empty()) {
+    rows = loops.back();
+    loops.pop_back();
+  }
+  call_.n = row.extent;
+  call_.rows = rows.extent;
+  call_.out_stride = rows.stride[0];
+  for (std::size_t k = 0; k < operands_; ++k) {
+    call_.scalar[k] = row.stride[k + 1] == 0;
+    call_.in_stride[k] = rows.stride[k + 1];
+  }
+  outer_ = std::move(loops);
+  for (const auto& loop : outer_) outer_count_ *= loop.extent;
+  n_step_ = std::min(call_.n, kTaskElements);
+  row_step_ =
+      std::clamp<std::int64_t>(kTaskElements / std::max<std::int64_t>(call_.n, 1), 1, call_.rows);
+  n_tasks_ = call_.n == 0 ? 0 : ceil_div(call_.n, n_step_);
+  row_tasks_ = ceil_div(call_.rows, row_step_);
+}
+
+/// Tails are zero already when every operand is zero there and f(0, ...) is.
+bool ElementwiseKernel::needs_tail_zero(const std::vector<Follower>& operands,
+                                        const Mapping& out) const {
+  if (tails_.empty()) return false;
+  for (const Follower& f : operands) {
+    for (int i = 0; i < out.shape().rank(); ++i) {
+      if (out.padded(i) != out.shape()[i] && f.axis[at(i)] < 0) return true;
+    }
+  }
+  float zeros[32] = {}, result[32] = {};
+  ElementwiseCall probe = call_;
+  probe.out = result;
+  for (const float*& p : probe.in) p = zeros;
+  run_elementwise(probe);
+  return result[0] != 0.0f || std::signbit(result[0]);
+}
+
+void ElementwiseKernel::run(const float* const* in, float* out, ThreadPool* pool) const noexcept {
+  const std::int64_t tasks = outer_count_ * row_tasks_ * n_tasks_;
+  const std::int64_t total = outer_count_ * call_.rows * call_.n;
+  // Small outer rows go together: a task takes several of them.
+  const std::int64_t group =
+      std::max<std::int64_t>(1, total == 0 ? 1 : tasks * kTaskElements / 2 / total);
+  const auto run_task = [&](std::int64_t task) {
+    ElementwiseCall call = call_;
+    const std::int64_t i = task % n_tasks_ * n_step_;
+    const std::int64_t r = task / n_tasks_ % row_tasks_ * row_step_;
+    std::int64_t rest = task / n_tasks_ / row_tasks_;
+    std::array<std::int64_t, 4> offset{};
+    for (std::size_t k = outer_.size(); k-- > 0;) {
+      const std::int64_t index = rest % outer_[k].extent;
+      rest /= outer_[k].extent;
+      for (std::size_t s = 0; s < 4; ++s) offset[s] += index * outer_[k].stride[s];
+    }
+    call.n = std::min(n_step_, call_.n - i);
+    call.rows = std::min(row_step_, call_.rows - r);
+    call.out = out + offset[0] + r * call.out_stride + i;
+    for (std::size_t k = 0; k < operands_; ++k) {
+      call.in[k] = in[k] + offset[k + 1] + r * call.in_stride[k] + (call.scalar[k] ? 0 : i);
+    }
+    run_elementwise(call);
+  };
+  parallel(pool, at(ceil_div(tasks, group)), [&](std::size_t g) {
+    const auto first = static_cast<std::int64_t>(g) * group;
+    for (std::int64_t t = first; t < std::min(first + group, tasks); ++t) run_task(t);
+  });
+  if (zero_tails_) tails_.run(reinterpret_cast<std::byte*>(out));
+}
+
+std::vector<Layout> elementwise_layouts(const OfferRequest& request) {
+  const NodeRef& node = request.node;
+  const Shape& out = node.output().shape;
+  std::vector<Layout> layouts;
+  const auto add = [&](const Layout& l) {
+    if (std::ranges::find(layouts, l) == layouts.end()) layouts.push_back(l);
+  };
+  for (const Layout& l : request.candidates(node.node().outputs[0])) add(l);
+  for (int i = 0; i < node.input_count(); ++i) {
+    if (!node.has(i) || !same_extents(node.shape(i), out)) continue;
+    for (const Layout& l : request.candidates(node.node().inputs[at(i)])) {
+      add(l.renamed(node.shape(i).axes(), out.axes()));
+    }
+  }
+  return layouts;
+}
+
+Follower broadcast_follower(const NodeRef& node, int input, const Layout& out) {
+  const Shape &shape = node.shape(input), &whole = node.output().shape;
+  const int shift = whole.rank() - shape.rank();
+  std::array<int, kMaxRank> axis{-1, -1, -1, -1, -1, -1, -1, -1};
+  std::vector<Axis> dropped, from, to;
+  for (int i = 0; i < whole.rank(); ++i) {
+    if (i >= shift && shape[i - shift] == whole[i]) {
+      axis[at(i)] = i - shift;
+      from.push_back(whole.axis(i));
+      to.push_back(shape.axis(i - shift));
+    } else {
+      dropped.push_back(whole.axis(i));
+    }
+  }
+  const Layout layout = out.without(dropped).renamed(from, to);
+  return {Mapping(layout, shape, dtype_bytes(node.dtype(input))), axis};
+}
+
+namespace {
+
+bool all_f32(const NodeRef& node, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (node.dtype(i) != DType::f32) return false;
+  }
+  return node.output().dtype == DType::f32;
+}
+
+/// The offer's layouts, and the operands' mappings for its kernel.
+Offer start_offer(const NodeRef& node, const Layout& layout, std::string_view kernel, int count,
+                  std::vector<Follower>& operands) {
+  Offer offer;
+  offer.kernel = std::string(kernel);
+  offer.out = {layout};
+  for (int i = 0; i < node.input_count(); ++i) {
+    if (i >= count || !node.has(i)) {
+      offer.in.push_back(node.has(i) ? Layout::row_major(node.shape(i)) : Layout());
+      continue;
+    }
+    operands.push_back(broadcast_follower(node, i, layout));
+    offer.in.push_back(operands.back().mapping.layout());
+    if (offer.in_place < 0 && same_extents(node.shape(i), node.output().shape)) offer.in_place = i;
+  }
+  offer.flops = 4 * static_cast<double>(node.output().shape.elements());
+  offer.efficiency = 0.25;
+  return offer;
+}
+
+}  // namespace
+
+void offer_elementwise(const OfferRequest& request, std::vector<Offer>& out,
+                       std::string_view kernel, const Function& function, int count) {
+  const NodeRef& node = request.node;
+  if (!all_f32(node, count)) return;
+  for (const Layout& layout : elementwise_layouts(request)) {
+    std::vector<Follower> operands;
+    Offer offer = start_offer(node, layout, kernel, count, operands);
+    const Mapping mapping(layout, node.output().shape, sizeof(float));
+    offer.bind = [function, mapping, operands]() -> Kernel {
+      const auto k = std::make_shared<const ElementwiseKernel>(function, mapping, operands);
+      return [k](const KernelArgs& args) {
+        const float* in[3] = {};
+        for (std::size_t i = 0; i < std::min<std::size_t>(3, args.in.size()); ++i) {
+          in[i] = args.input<float>(i);
+        }
+        k->run(in, args.output<float>(0), args.pool);
+      };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
+void offer_elementwise(const OfferRequest& request, std::vector<Offer>& out,
+                       std::string_view kernel, const Function& function) {
+  offer_elementwise(request, out, kernel, function, request.node.input_count());
+}
+
+void offer_chain(const OfferRequest& request, std::vector<Offer>& out, std::string_view kernel,
+                 Fn fn, float scale) {
+  const NodeRef& node = request.node;
+  const int count = node.input_count();
+  if (!all_f32(node, count)) return;
+  for (const Layout& layout : elementwise_layouts(request)) {
+    std::vector<Follower> operands;
+    Offer offer = start_offer(node, layout, kernel, count, operands);
+    // Later operands are read after the output has been written.
+    if (count > 2 && offer.in_place > 0) offer.in_place = -1;
+    const Mapping mapping(layout, node.output().shape, sizeof(float));
+    offer.bind = [fn, scale, mapping, operands]() -> Kernel {
+      Follower whole{mapping, {}};
+      for (std::size_t i = 0; i < whole.axis.size(); ++i) whole.axis[i] = static_cast<int>(i);
+      std::vector<ElementwiseKernel> steps;
+      if (operands.size() == 1) {
+        steps.emplace_back(Function{Fn::scale, scale, 0}, mapping, operands);
+      } else {
+        steps.emplace_back(Function{fn, 0, 0}, mapping, std::vector{operands[0], operands[1]});
+        for (std::size_t i = 2; i < operands.size(); ++i) {
+          steps.emplace_back(Function{fn, 0, 0}, mapping, std::vector{whole, operands[i]});
+        }
+        if (scale != 1.0f) {
+          steps.emplace_back(Function{Fn::scale, scale, 0}, mapping, std::vector{whole});
+        }
+      }
+      const auto shared = std::make_shared<const std::vector<ElementwiseKernel>>(std::move(steps));
+      const std::size_t inputs = operands.size();
+      return [shared, inputs](const KernelArgs& args) {
+        auto* y = args.output<float>(0);
+        for (std::size_t s = 0; s < shared->size(); ++s) {
+          const bool more = s + 1 < inputs;
+          const float* in[3] = {s == 0 ? args.input<float>(0) : y,
+                                more ? args.input<float>(s + 1) : nullptr, nullptr};
+          (*shared)[s].run(in, y, args.pool);
+        }
+      };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
+}  // namespace stowage
