@@ -72,8 +72,8 @@ TEST(Binary, ManyOperands) {
 }
 
 TEST(Binary, LargeTensorsAreSharedOut) {
-  for (const auto& b : {Ints{1, 30, 61, 59}, Ints{30, 1, 1}}) {
-    const OpCase c{.op = "div", .inputs = {{.extents = {1, 30, 61, 59}}, {.extents = b, .lo = 1}}};
+  for (const auto& b : {Ints{1, 30, 37, 23}, Ints{30, 1, 1}}) {
+    const OpCase c{.op = "div", .inputs = {{.extents = {1, 30, 37, 23}}, {.extents = b, .lo = 1}}};
     EXPECT_EQ(check_offers(c), 5);
   }
 }
@@ -144,7 +144,7 @@ TEST(Clip, BoundsFromAttributesOrInputs) {
 
 TEST(BatchNorm, EveryLayoutGivesTheSame) {
   for (const Ints& extents :
-       {Ints{1, 5, 3, 7}, Ints{2, 17, 4, 5}, Ints{3, 9}, Ints{1, 33, 6}, Ints{1, 16, 61, 59}}) {
+       {Ints{1, 5, 3, 7}, Ints{2, 17, 4, 5}, Ints{3, 9}, Ints{1, 33, 6}, Ints{1, 16, 37, 29}}) {
     const Ints c = {extents[1]};
     const OpCase op{.op = "batch_norm",
                     .inputs = {{.extents = extents},

@@ -47,9 +47,9 @@ inline Tensor floats_tensor(const Ints& extents, const std::vector<float>& v) {
 /// An input of the node: random unless `data` says what it holds.
 struct In {
   DType dtype = DType::f32;
-  Ints extents;
+  Ints extents = {};
   bool constant = false;
-  std::shared_ptr<const Tensor> data;
+  std::shared_ptr<const Tensor> data = nullptr;
   float lo = -2, hi = 2;  ///< range of the random elements
   bool absent = false;
 
@@ -64,13 +64,14 @@ struct In {
 };
 
 struct OpCase {
-  std::string op;
-  std::map<std::string, Attribute> attrs;
-  std::vector<In> inputs;
+  std::string op = {};
+  std::map<std::string, Attribute> attrs = {};
+  std::vector<In> inputs = {};
   int outputs = 1;
-  Epilogue epilogue;  ///< residual and slope are indices into `inputs`
+  Epilogue epilogue = {};  ///< residual and slope are indices into `inputs`
   double rtol = 1e-5, atol = 1e-6;
-  std::vector<std::string> layouts;  ///< candidates beside the usual ones, tried on every value
+  std::vector<std::string> layouts =
+      {};  ///< candidates beside the usual ones, tried on every value
   std::vector<int> target_lanes = {4, 8, 16};  ///< offers are asked for each
 };
 
@@ -151,6 +152,11 @@ class OpGraph {
     }
     id = graph.add_node(std::move(n));
     ref().node().op->infer(ref());
+    // infer may have replaced a constant by another.
+    const Node& inferred = graph.node(id);
+    for (std::size_t i = 0; i < inferred.inputs.size(); ++i) {
+      if (const Tensor* t = ref().constant(static_cast<int>(i))) inputs[i] = *t;
+    }
     name_axes(graph);
     if (graph.node(id).removed) return;
     run();

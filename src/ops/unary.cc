@@ -32,9 +32,7 @@ double leaky_relu(double x, const Params& p) { return x < 0 ? p.a * x : x; }
 
 double elu(double x, const Params& p) { return x < 0 ? p.a * std::expm1(x) : x; }
 
-double celu(double x, const Params& p) {
-  return std::max(0.0, x) + std::min(0.0, p.a * std::expm1(x / p.a));
-}
+double celu(double x, const Params& p) { return x < 0 ? p.a * std::expm1(x / p.a) : x; }
 
 double selu(double x, const Params& p) { return p.b * (x > 0 ? x : p.a * std::expm1(x)); }
 

@@ -74,14 +74,16 @@ TEST(Unary, EveryLayoutGivesTheSame) {
           .op = c.op, .attrs = c.attrs, .inputs = {{.extents = extents, .lo = c.lo, .hi = c.hi}}};
       op.atol = 1e-6;
       const int offers = check_offers(op);
-      if (c.op == "relu" && extents.size() == 4) EXPECT_EQ(offers, 5);
+      if (c.op == "relu" && extents.size() == 4) {
+        EXPECT_EQ(offers, 5);
+      }
     }
   }
 }
 
 TEST(Unary, LargeTensorsAreSharedOut) {
   for (const char* op : {"relu", "sigmoid"}) {
-    const OpCase c{.op = op, .inputs = {{.extents = {1, 30, 61, 59}}}};
+    const OpCase c{.op = op, .inputs = {{.extents = {1, 30, 37, 23}}}};
     EXPECT_EQ(check_offers(c), 5);
   }
 }

@@ -44,8 +44,8 @@ ElementwiseKernel::ElementwiseKernel(const Function& function, const Mapping& ou
   outer_ = std::move(loops);
   for (const auto& loop : outer_) outer_count_ *= loop.extent;
   n_step_ = std::min(call_.n, kTaskElements);
-  row_step_ =
-      std::clamp<std::int64_t>(kTaskElements / std::max<std::int64_t>(call_.n, 1), 1, call_.rows);
+  row_step_ = std::clamp<std::int64_t>(kTaskElements / std::max<std::int64_t>(call_.n, 1), 1,
+                                       std::max<std::int64_t>(call_.rows, 1));
   n_tasks_ = call_.n == 0 ? 0 : ceil_div(call_.n, n_step_);
   row_tasks_ = ceil_div(call_.rows, row_step_);
 }
