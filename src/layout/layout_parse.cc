@@ -215,7 +215,7 @@ void LayoutParser::label_or_factor() {
   if (!at_end() && source_[pos_] == 'B') {
     fail_at(source_, pos_, "only a group can be aligned to bytes, as in (h w)~16B");
   }
-  if (m != 0 && align != 1) fail_at(source_, start, "a digit with %m cannot carry ~");
+  if (m == 1 && align != 1) fail_at(source_, start, "the empty digit %1 cannot carry ~");
   add_factor(Axis(name), q, m, align);
 }
 

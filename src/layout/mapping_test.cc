@@ -409,6 +409,10 @@ TEST(MappingTest, NormalFormDecidesEquality) {
   EXPECT_FALSE(same("c (h w)~16B", "c h w", Shape("chw", {5, 3, 3})));
   EXPECT_FALSE(same("w~4", "w", Shape("w", {5})));
   EXPECT_TRUE(same("w~4", "w", Shape("w", {8})));
+  // The same digits in another order, with a hole between them, in a larger buffer.
+  EXPECT_FALSE(same("c%2 c/2%2 c/4", "c/2%2 c%2 c/4", Shape("c", {8})));
+  EXPECT_FALSE(same("c/2 (c%2)~4", "(c)~12", Shape("c", {6})));
+  EXPECT_FALSE(same("w", "(w)~16", Shape("w", {5})));
 }
 
 TEST(MappingTest, AxesOfExtentOneMayBeMissing) {
@@ -474,6 +478,12 @@ TEST(MappingTest, ScalarsTakeOneCell) {
   EXPECT_EQ(map.bytes(), 8u);
   EXPECT_EQ(map.offset({}), 0);
   check_laws(map, "()");
+}
+
+TEST(MappingTest, GapsMayBeInnermost) {
+  const Mapping map(Layout::parse("w (c)~4"), Shape("wc", {5, 1}), 4);
+  check_laws(map, "w (c)~4");
+  EXPECT_EQ(map.count().gap, 15);
 }
 
 TEST(MappingTest, RowPitchIsGap) {
