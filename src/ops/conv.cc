@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "graph/op_def.h"
+#include "ops/conv/depthwise.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
 
@@ -110,7 +111,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
       node.shape(1).elements() == 0) {
     return;
   }
-  offer_pixel_conv(request, out);
+  offer_depthwise(request, out);
+  if (out.empty()) offer_pixel_conv(request, out);
 }
 
 void axes(const NodeRef& node, AxisLinks& links) {

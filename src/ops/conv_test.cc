@@ -100,6 +100,39 @@ TEST(Conv, EveryTileOfPixels) {
   });
 }
 
+TEST(Conv, Depthwise) {
+  const auto depthwise = [](std::int64_t channels, const Ints& spatial, const Ints& kernel) {
+    ConvCase c{{2, channels}, {channels, 1}};
+    c.x.insert(c.x.end(), spatial.begin(), spatial.end());
+    c.w.insert(c.w.end(), kernel.begin(), kernel.end());
+    c.group = channels;
+    return c;
+  };
+  for_each_target([&] {
+    for (const std::int64_t channels : {15, 16, 19}) {
+      for (const std::int64_t k : {1, 3, 4, 7}) {
+        for (const std::int64_t stride : {1, 2}) {
+          for (const std::int64_t dilation : {1, 2}) {
+            ConvCase c = depthwise(channels, {10, 27}, {k, k});
+            c.strides = {stride, stride};
+            c.dilations = {dilation, dilation};
+            if (k == 7 && dilation == 2) c.pads = {9, 9, 9, 9};
+            if (k < 7 && channels != 15) c.pads = {k / 2, k, k / 2 + 1, 0};
+            SCOPED_TRACE(name_of(c));
+            EXPECT_GT(check_offers(op_case(c)), 0);
+          }
+        }
+      }
+    }
+  });
+  ConvCase narrow = depthwise(5, {4, 1}, {3, 3});
+  narrow.pads = {1, 4, 1, 4};
+  narrow.dilations = {1, 3};
+  EXPECT_GT(check_offers(op_case(narrow)), 0);
+  EXPECT_GT(check_offers(op_case(depthwise(18, {29}, {4}))), 0);
+  EXPECT_GT(check_offers(op_case(depthwise(18, {4, 5, 6}, {3, 2, 4}))), 0);
+}
+
 TEST(Conv, LongSumsAreCutIntoSlabs) {
   EXPECT_GT(check_offers(op_case({{1, 400, 5, 5}, {72, 400, 3, 3}, {}, {1, 1, 1, 1}, {}})), 0);
   EXPECT_GT(check_offers(op_case({{1, 2000, 1, 3}, {65, 2000, 1, 1}, {}, {}, {}})), 0);
@@ -121,20 +154,22 @@ TEST(Conv, Epilogue) {
   for (const Activation& activation : activations) {
     for (const bool bias : {false, true}) {
       for (const bool residual : {false, true}) {
-        for (const std::int64_t slopes : {std::int64_t{1}, std::int64_t{19}}) {
+        for (const auto& [slopes, group] :
+             {std::pair<std::int64_t, std::int64_t>{1, 1}, {19, 1}, {19, 19}}) {
           if (slopes == 1 && activation.kind != Kind::prelu) continue;
-          OpCase c = op_case({{1, 5, 6, 7}, {19, 5, 3, 3}, {}, {1, 1, 1, 1}, {}, 1, bias});
+          OpCase c =
+              op_case({{1, 19, 6, 17}, {19, 19 / group, 3, 3}, {}, {1, 1, 1, 1}, {}, group, bias});
           c.epilogue.activation = activation;
           if (residual) {
             c.epilogue.residual_input = static_cast<int>(c.inputs.size());
-            c.inputs.push_back(random_in({1, 19, 6, 7}));
+            c.inputs.push_back(random_in({1, 19, 6, 17}));
           }
           if (activation.kind == Kind::prelu) {
             c.epilogue.slope_input = static_cast<int>(c.inputs.size());
             c.inputs.push_back(random_in({slopes, 1, 1}, true));
           }
           SCOPED_TRACE(text("activation ", static_cast<int>(activation.kind), " bias ", bias,
-                            " residual ", residual, " slopes ", slopes));
+                            " residual ", residual, " slopes ", slopes, " group ", group));
           EXPECT_GT(check_offers(c), 0);
         }
       }

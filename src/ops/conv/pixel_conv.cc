@@ -173,25 +173,6 @@ void run_task(const PixelConv& c, const KernelArgs& args, std::int64_t task) noe
   }
 }
 
-/// `text` over the axis names of `shape`: digits 0..4 behind a '$' stand for its axes.
-Layout layout_by_position(const Shape& shape, std::string_view pattern) {
-  std::string out;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '$') {
-      out += pattern[i];
-    } else {
-      out += shape.axis(pattern[++i] - '0').name();
-    }
-  }
-  return Layout::parse(out);
-}
-
-std::string spatial_text(const Shape& shape) {
-  std::string out;
-  for (int i = 2; i < shape.rank(); ++i) out += text(" $", i);
-  return out;
-}
-
 struct ConvFacts {
   Window w;
   std::int64_t batch, group, in_channels, out_channels;  // channels of one group

@@ -126,6 +126,24 @@ Layout channels_last(const Shape& shape) {
   return Layout::row_major(axes);
 }
 
+Layout layout_by_position(const Shape& shape, std::string_view pattern) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '$') {
+      out += pattern[i];
+    } else {
+      out += shape.axis(pattern[++i] - '0').name();
+    }
+  }
+  return Layout::parse(out);
+}
+
+std::string spatial_text(const Shape& shape) {
+  std::string out;
+  for (int i = 2; i < shape.rank(); ++i) out += text(" $", i);
+  return out;
+}
+
 Layout padded_vector(const Shape& shape, std::int64_t block) {
   if (shape.rank() == 0) return Layout::row_major(shape);
   int axis = 0;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "graph/op_def.h"
@@ -42,8 +43,14 @@ Window window_of(const Attributes& attrs, std::span<const std::int64_t> kernel, 
 void name_spatial(const NodeRef& node, AxisLinks& links, ValueId value, std::string_view first,
                   std::string_view second);
 
-/// Layouts of a value n c (d) (h) w by position: channels last, and rows of `block` channels.
+/// A value n c (d) (h) w with the channels last.
 Layout channels_last(const Shape& shape);
+
+/// The layout that `pattern` spells, `$0` to `$7` standing for the axes of `shape`.
+Layout layout_by_position(const Shape& shape, std::string_view pattern);
+
+/// " $2 $3": the axes behind the first two, for layout_by_position.
+std::string spatial_text(const Shape& shape);
 
 /// A vector's only axis with more than one element, its tail rounded up: the layout in which
 /// bias and slopes can be read in whole blocks.

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise convolution in layouts with blocks of channels.
+#pragma once
+
+#include <vector>
+
+#include "graph/op_def.h"
+
+namespace stowage {
+
+/// For a conv whose groups have one channel in and one out; nothing for others.
+void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers);
+
+}  // namespace stowage

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// slide() for every instruction set: a vector is a block of channels, a tile some pixels of a row.
+#include "ops/conv/slide.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/conv/slide.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "ops/conv/epilogue-inl.h"
+
+#undef STOWAGE_UNROLL
+#if defined(__clang__)
+#define STOWAGE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define STOWAGE_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+constexpr D kTag;
+constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
+constexpr int kPixels = 8;
+
+struct Depthwise {
+  static constexpr bool kWeights = true;
+
+  static HWY_INLINE V step(V acc, V x, V w) { return hn::MulAdd(x, w, acc); }
+};
+
+struct Max {
+  static constexpr bool kWeights = false;
+
+  static HWY_INLINE V step(V acc, V x, V) { return hn::Max(acc, x); }
+};
+
+struct Sum {
+  static constexpr bool kWeights = false;
+
+  static HWY_INLINE V step(V acc, V x, V) { return hn::Add(acc, x); }
+};
+
+/// A row of taps and the input row under it.
+struct Row {
+  const float* in;
+  const float* w;
+};
+
+/// One output row of one block of channels.
+struct Line {
+  const Slide* s;
+  const SlideCall* call;
+  Row rows[kSlideRows];
+  int row_count;
+  V init, slope;
+  std::int64_t valid;     // channels of the block
+  std::int64_t row_taps;  // average: taps that count, over d and h
+  const float* residual;
+  float* out;
+};
+
+template <int P>
+HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
+  if (line.residual != nullptr) {
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) {
+      acc[p] = hn::Add(acc[p], hn::LoadU(kTag, line.residual + (x + p) * kLanes));
+    }
+  }
+  const Activation& act = line.s->activation;
+  float* out = line.out + x * kLanes;
+  if (line.valid == kLanes && is_plain(act)) {
+    if (act.kind == Activation::Kind::clip) {
+      const V lo = hn::Set(kTag, act.a), hi = hn::Set(kTag, act.b);
+      STOWAGE_UNROLL
+      for (int p = 0; p < P; ++p) acc[p] = hn::Min(hn::Max(acc[p], lo), hi);
+    }
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) hn::StoreU(acc[p], kTag, out + p * kLanes);
+    return;
+  }
+  STOWAGE_UNROLL
+  for (int p = 0; p < P; ++p) hn::StoreU(acc[p], kTag, out + p * kLanes);
+  const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(line.valid));
+  for (int p = 0; p < P; ++p) {
+    const V y = activate(kTag, act, hn::LoadU(kTag, out + p * kLanes), line.slope);
+    hn::StoreU(hn::IfThenElseZero(mask, y), kTag, out + p * kLanes);
+  }
+}
+
+/// P pixels from `x` whose taps [tap_begin, tap_end) of the w axis all lie inside.
+template <class Op, int P>
+HWY_INLINE void compute_pixels(const Line& line, std::int64_t x, std::int64_t tap_begin,
+                               std::int64_t tap_end) {
+  const Window& w = line.s->w;
+  V acc[P];
+  STOWAGE_UNROLL
+  for (int p = 0; p < P; ++p) acc[p] = line.init;
+  const std::int64_t pitch = w.stride[2] * kLanes;
+  const std::int64_t first =
+      (x * w.stride[2] - w.pad_begin[2] + tap_begin * w.dilation[2]) * kLanes;
+  for (int r = 0; r < line.row_count; ++r) {
+    const float* in = line.rows[r].in + first;
+    const float* weights = Op::kWeights ? line.rows[r].w + tap_begin * kLanes : nullptr;
+    for (std::int64_t k = tap_begin; k < tap_end; ++k, in += w.dilation[2] * kLanes) {
+      V wv = line.init;
+      if constexpr (Op::kWeights) {
+        wv = hn::LoadU(kTag, weights);
+        weights += kLanes;
+      }
+      STOWAGE_UNROLL
+      for (int p = 0; p < P; ++p) {
+        acc[p] = Op::step(acc[p], hn::LoadU(kTag, in + p * pitch), wv);
+      }
+    }
+  }
+  if (line.s->kind == Slide::Kind::average) {
+    const auto taps = line.row_taps * line.s->counts[2][static_cast<std::size_t>(x)];
+    const V scale = hn::Set(kTag, 1.0f / static_cast<float>(std::max<std::int64_t>(taps, 1)));
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) acc[p] = hn::Mul(acc[p], scale);
+  }
+  store_pixels<P>(line, acc, x);
+}
+
+template <class Op>
+void compute_line(const Line& line) {
+  const Window& w = line.s->w;
+  const std::int64_t reach = (w.kernel[2] - 1) * w.dilation[2];
+  // Pixels whose whole window is inside, along w.
+  const std::int64_t begin = std::min(ceil_div(w.pad_begin[2], w.stride[2]), w.out[2]);
+  const std::int64_t room = w.in[2] - 1 - reach + w.pad_begin[2];
+  const std::int64_t end = room < 0 ? begin : std::clamp(room / w.stride[2] + 1, begin, w.out[2]);
+  std::int64_t x = 0;
+  while (x < w.out[2]) {
+    if (x >= begin && x < end) {
+      if (end - x >= kPixels) {
+        compute_pixels<Op, kPixels>(line, x, 0, w.kernel[2]);
+        x += kPixels;
+      } else if (end - x >= 4) {
+        compute_pixels<Op, 4>(line, x, 0, w.kernel[2]);
+        x += 4;
+      } else {
+        compute_pixels<Op, 1>(line, x, 0, w.kernel[2]);
+        x += 1;
+      }
+      continue;
+    }
+    const std::int64_t x0 = x * w.stride[2] - w.pad_begin[2];
+    std::int64_t first = x0 < 0 ? ceil_div(-x0, w.dilation[2]) : 0;
+    std::int64_t last = x0 >= w.in[2] ? 0 : (w.in[2] - 1 - x0) / w.dilation[2] + 1;
+    last = std::min(last, w.kernel[2]);
+    first = std::min(first, last);
+    compute_pixels<Op, 1>(line, x, first, last);
+    ++x;
+  }
+}
+
+template <class Op>
+void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std::int64_t begin,
+                  std::int64_t end) {
+  const Window& w = s.w;
+  const std::int64_t blocks = ceil_div(s.channels, kLanes);
+  const std::int64_t block = plane % blocks;
+  const float* in = call.in + plane * w.in_pixels() * kLanes;
+  Line line;
+  line.s = &s;
+  line.call = &call;
+  line.valid = std::min(s.channels - block * kLanes, kLanes);
+  line.init =
+      hn::Set(kTag, s.kind == Slide::Kind::max ? -std::numeric_limits<float>::infinity() : 0.0f);
+  if (call.bias != nullptr) line.init = hn::LoadU(kTag, call.bias + block * kLanes);
+  line.slope = hn::Zero(kTag);
+  if (call.slope != nullptr) {
+    line.slope =
+        s.one_slope ? hn::Set(kTag, call.slope[0]) : hn::LoadU(kTag, call.slope + block * kLanes);
+  }
+  for (std::int64_t row = begin; row < end; ++row) {
+    const std::int64_t z = row / w.out[1], y = row % w.out[1];
+    line.row_count = 0;
+    for (std::int64_t kz = 0; kz < w.kernel[0]; ++kz) {
+      const std::int64_t iz = z * w.stride[0] - w.pad_begin[0] + kz * w.dilation[0];
+      if (iz < 0 || iz >= w.in[0]) continue;
+      for (std::int64_t ky = 0; ky < w.kernel[1]; ++ky) {
+        const std::int64_t iy = y * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
+        if (iy < 0 || iy >= w.in[1]) continue;
+        Row& r = line.rows[line.row_count++];
+        r.in = in + (iz * w.in[1] + iy) * w.in[2] * kLanes;
+        r.w = call.weights == nullptr
+                  ? nullptr
+                  : call.weights +
+                        (block * w.taps() + (kz * w.kernel[1] + ky) * w.kernel[2]) * kLanes;
+      }
+    }
+    line.row_taps = 0;
+    if (s.kind == Slide::Kind::average) {
+      line.row_taps = std::int64_t{s.counts[0][static_cast<std::size_t>(z)]} *
+                      s.counts[1][static_cast<std::size_t>(y)];
+    }
+    const std::int64_t at = (plane * w.out[0] * w.out[1] + row) * w.out[2] * kLanes;
+    line.residual = call.residual == nullptr ? nullptr : call.residual + at;
+    line.out = call.out + at;
+    compute_line<Op>(line);
+  }
+}
+
+void run_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std::int64_t begin,
+              std::int64_t end) {
+  switch (s.kind) {
+    case Slide::Kind::depthwise:
+      compute_rows<Depthwise>(s, call, plane, begin, end);
+      break;
+    case Slide::Kind::max:
+      compute_rows<Max>(s, call, plane, begin, end);
+      break;
+    case Slide::Kind::average:
+      compute_rows<Sum>(s, call, plane, begin, end);
+      break;
+  }
+}
+
+template <class Op>
+V reduce_all(const float* in, std::int64_t pixels, V init) {
+  V acc[4] = {init, init, init, init};
+  std::int64_t i = 0;
+  for (; i + 4 <= pixels; i += 4) {
+    STOWAGE_UNROLL
+    for (int j = 0; j < 4; ++j) {
+      acc[j] = Op::step(acc[j], hn::LoadU(kTag, in + (i + j) * kLanes), init);
+    }
+  }
+  for (; i < pixels; ++i) acc[0] = Op::step(acc[0], hn::LoadU(kTag, in + i * kLanes), init);
+  return Op::step(Op::step(acc[0], acc[1], init), Op::step(acc[2], acc[3], init), init);
+}
+
+void run_global(const Slide& s, const SlideCall& call, std::int64_t plane) {
+  const std::int64_t pixels = s.w.in_pixels();
+  const float* in = call.in + plane * pixels * kLanes;
+  const std::int64_t block = plane % ceil_div(s.channels, kLanes);
+  V y;
+  if (s.kind == Slide::Kind::max) {
+    y = reduce_all<Max>(in, pixels, hn::Set(kTag, -std::numeric_limits<float>::infinity()));
+  } else {
+    y = hn::Mul(reduce_all<Sum>(in, pixels, hn::Zero(kTag)),
+                hn::Set(kTag, 1.0f / static_cast<float>(pixels)));
+  }
+  const auto valid = static_cast<std::size_t>(std::min(s.channels - block * kLanes, kLanes));
+  hn::StoreU(hn::IfThenElseZero(hn::FirstN(kTag, valid), y), kTag, call.out + plane * kLanes);
+}
+
+int slide_lanes() { return static_cast<int>(kLanes); }
+
+}  // namespace
+}  // namespace stowage::HWY_NAMESPACE
+
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stowage {
+
+namespace {
+
+HWY_EXPORT(run_rows);
+HWY_EXPORT(run_global);
+HWY_EXPORT(slide_lanes);
+
+std::int64_t planes_of(const Slide& s) {
+  return s.images * ceil_div(s.channels, HWY_DYNAMIC_DISPATCH(slide_lanes)());
+}
+
+}  // namespace
+
+void slide(const Slide& s, const SlideCall& call, int threads) noexcept {
+  const std::int64_t planes = planes_of(s), rows = s.w.out[0] * s.w.out[1];
+  std::int64_t parts = 1;
+  if (threads > 1) parts = std::clamp<std::int64_t>(ceil_div(4 * threads, planes), 1, rows);
+  parallel(call.pool, static_cast<std::size_t>(planes * parts), [&](std::size_t i) {
+    const std::int64_t plane = static_cast<std::int64_t>(i) / parts;
+    const std::int64_t part = static_cast<std::int64_t>(i) % parts;
+    HWY_DYNAMIC_DISPATCH(run_rows)
+    (s, call, plane, rows * part / parts, rows * (part + 1) / parts);
+  });
+}
+
+void slide_global(const Slide& s, const SlideCall& call, int threads) noexcept {
+  const std::int64_t planes = planes_of(s);
+  // A block is little work: give each task several.
+  const std::int64_t tasks = std::min<std::int64_t>(planes, threads > 1 ? 4 * threads : 1);
+  parallel(call.pool, static_cast<std::size_t>(tasks), [&](std::size_t i) {
+    const auto t = static_cast<std::int64_t>(i);
+    for (std::int64_t p = planes * t / tasks; p < planes * (t + 1) / tasks; ++p) {
+      HWY_DYNAMIC_DISPATCH(run_global)(s, call, p);
+    }
+  });
+}
+
+}  // namespace stowage
+#endif

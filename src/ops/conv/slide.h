@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows that slide over each channel by itself, in layouts with blocks of channels: depthwise
+// convolution, max and average pooling.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "graph/graph.h"
+#include "ops/conv/window.h"
+
+namespace stowage {
+
+struct Slide {
+  enum class Kind { depthwise, max, average } kind = Kind::max;
+  Window w;
+  std::int64_t images = 1, channels = 1;
+  /// average: how many taps count at each position of each axis.
+  std::array<std::vector<std::int32_t>, 3> counts;
+  Activation activation;
+  bool one_slope = false;
+};
+
+struct SlideCall {
+  const float* in = nullptr;
+  const float* weights = nullptr;  ///< depthwise: blocks of channels, taps, lanes
+  const float* bias = nullptr;     ///< may be null; padded
+  const float* residual = nullptr;
+  const float* slope = nullptr;
+  float* out = nullptr;
+  ThreadPool* pool = nullptr;
+};
+
+/// Most rows of taps (kernel d times kernel h) that slide() takes.
+inline constexpr std::int64_t kSlideRows = 64;
+
+void slide(const Slide& s, const SlideCall& call, int threads) noexcept;
+
+/// Max or average over all input pixels of a channel.
+void slide_global(const Slide& s, const SlideCall& call, int threads) noexcept;
+
+}  // namespace stowage
