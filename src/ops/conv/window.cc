@@ -30,6 +30,15 @@ Ints spatial_ints(const NodeRef& node, std::string_view name, int rank, int coun
   return v;
 }
 
+std::string auto_pad_of(const Attributes& attrs) {
+  const std::string value = attrs.string("auto_pad", "NOTSET");
+  for (const char* known : {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}) {
+    if (value == known) return value;
+  }
+  fail(ErrorCode::bad_input, "auto_pad is '", value,
+       "'; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known");
+}
+
 }  // namespace
 
 int check_spatial_rank(const NodeRef& node) {
@@ -52,12 +61,8 @@ Ints infer_window(const NodeRef& node, const Ints& kernel, bool ceil_mode) {
   const Ints strides = spatial_ints(node, "strides", rank, 1, 1, 1);
   const Ints dilations = spatial_ints(node, "dilations", rank, 1, 1, 1);
   Ints pads = spatial_ints(node, "pads", rank, 2, 0, 0);
-  const std::string auto_pad = attrs.string("auto_pad", "NOTSET");
+  const std::string auto_pad = auto_pad_of(attrs);
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
-  if (!same && auto_pad != "NOTSET" && auto_pad != "VALID") {
-    fail(ErrorCode::bad_input, "auto_pad is '", auto_pad,
-         "'; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known");
-  }
   if (auto_pad == "VALID") std::fill(pads.begin(), pads.end(), 0);
   Ints out;
   for (int i = 0; i < rank; ++i) {
@@ -87,6 +92,55 @@ Ints infer_window(const NodeRef& node, const Ints& kernel, bool ceil_mode) {
   attrs.set("pads", pads);
   attrs.set("kernel_shape", kernel);
   attrs.erase("auto_pad");
+  return out;
+}
+
+Ints infer_transposed_window(const NodeRef& node, const Ints& kernel) {
+  Attributes& attrs = node.attrs();
+  const int rank = static_cast<int>(kernel.size());
+  const Shape& in = node.shape(0);
+  const Ints strides = spatial_ints(node, "strides", rank, 1, 1, 1);
+  const Ints dilations = spatial_ints(node, "dilations", rank, 1, 1, 1);
+  Ints extra = spatial_ints(node, "output_padding", rank, 1, 0, 0);
+  Ints pads = spatial_ints(node, "pads", rank, 2, 0, 0);
+  const std::string auto_pad = auto_pad_of(attrs);
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  if (auto_pad == "VALID") std::fill(pads.begin(), pads.end(), 0);
+  const bool stated = !attrs.integers("output_shape").empty();
+  Ints shape = spatial_ints(node, "output_shape", rank, 1, 1, 1);
+  Ints out;
+  for (int i = 0; i < rank; ++i) {
+    const auto a = static_cast<std::size_t>(i), b = static_cast<std::size_t>(i + rank);
+    const std::int64_t extent = in[i + 2];
+    if (extent < 1) fail(ErrorCode::bad_input, "spatial axis ", i, " of the input is empty");
+    if (kernel[a] < 1) fail(ErrorCode::bad_input, "spatial axis ", i, " of the weights is empty");
+    const std::int64_t reach = checked_add(checked_mul(kernel[a] - 1, dilations[a]), 1);
+    const std::int64_t full =
+        checked_add(checked_add(checked_mul(strides[a], extent - 1), extra[a]), reach);
+    if (stated || same) {
+      if (!stated) shape[a] = checked_mul(extent, strides[a]);
+      const std::int64_t total = full - shape[a];
+      // An output beyond the reach of the input grows at its end.
+      if (total < 0) extra[a] -= total;
+      const std::int64_t less = std::max<std::int64_t>(total, 0) / 2;
+      pads[a] = auto_pad == "SAME_UPPER" ? less : std::max<std::int64_t>(total, 0) - less;
+      pads[b] = std::max<std::int64_t>(total, 0) - pads[a];
+      out.push_back(shape[a]);
+    } else {
+      out.push_back(full - pads[a] - pads[b]);
+    }
+    if (out.back() < 1) {
+      fail(ErrorCode::bad_input, "padding of ", pads[a] + pads[b],
+           " leaves nothing of spatial axis ", i, " of the output");
+    }
+  }
+  attrs.set("strides", strides);
+  attrs.set("dilations", dilations);
+  attrs.set("pads", pads);
+  attrs.set("output_padding", extra);
+  attrs.set("kernel_shape", kernel);
+  attrs.erase("auto_pad");
+  attrs.erase("output_shape");
   return out;
 }
 

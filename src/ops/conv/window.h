@@ -35,6 +35,10 @@ int check_spatial_rank(const NodeRef& node);
 /// ceil_mode go. `kernel` has one extent for each spatial axis.
 Ints infer_window(const NodeRef& node, const Ints& kernel, bool ceil_mode);
 
+/// The same for a transposed convolution, whose output_shape, output_padding and auto_pad end up in
+/// pads and output_padding.
+Ints infer_transposed_window(const NodeRef& node, const Ints& kernel);
+
 /// The window of a node after infer. `in` and `out` are shapes n c (d) (h) w.
 Window window_of(const Attributes& attrs, std::span<const std::int64_t> kernel, const Shape& in,
                  const Shape& out);

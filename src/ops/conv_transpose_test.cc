@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every offer of small transposed convolutions against the reference, and the checks of infer.
+#include "ops/conv/each_target.h"
+#include "ops/conv/tiles.h"
+#include "ops/op_test_util.h"
+
+namespace stowage {
+namespace {
+
+using op_test::check_offers;
+using op_test::error_code_of;
+using op_test::for_each_target;
+using op_test::In;
+using op_test::OpCase;
+
+struct Case {
+  Ints x, w;
+  std::map<std::string, Attribute> attrs = {};
+  bool bias = true;
+};
+
+OpCase op_case(const Case& c) {
+  OpCase o;
+  o.op = "conv_transpose";
+  o.attrs = c.attrs;
+  std::int64_t group = 1;
+  if (c.attrs.count("group") != 0) group = std::get<std::int64_t>(c.attrs.at("group"));
+  for (const Ints& extents : {c.x, c.w, Ints{c.w[1] * group}}) {
+    In in;
+    in.extents = extents;
+    in.constant = !o.inputs.empty();
+    if (o.inputs.size() < 2 || c.bias) o.inputs.push_back(in);
+  }
+  o.rtol = 1e-4;
+  o.atol = 1e-4;
+  o.target_lanes = {tile_lanes()};
+  return o;
+}
+
+TEST(ConvTranspose, EveryOfferMatchesTheReference) {
+  const std::int64_t two = 2, three = 3, seven = 7;
+  const Case cases[] = {
+      {{1, 3, 5, 6}, {3, 4, 3, 3}},
+      {{2, 17, 4, 5}, {17, 33, 4, 4}, {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 16, 7, 7}, {16, 64, 2, 2}, {{"strides", Ints{2, 2}}}, false},
+      {{1, 5, 4, 4}, {5, 7, 2, 2}, {{"strides", Ints{3, 3}}, {"output_padding", Ints{2, 1}}}},
+      {{1, 4, 5, 3},
+       {4, 3, 3, 2},
+       {{"strides", Ints{2, 3}}, {"dilations", Ints{2, 3}}, {"pads", Ints{1, 0, 2, 1}}}},
+      {{1, 64, 3, 4}, {64, 32, 3, 3}, {{"group", two}, {"strides", Ints{2, 1}}}},
+      {{1, 9, 5, 4}, {9, 5, 3, 3}, {{"group", three}, {"strides", Ints{2, 2}}}},
+      {{1, 7, 5, 4}, {7, 1, 4, 4}, {{"group", seven}, {"strides", Ints{2, 2}}}},
+      {{1, 6, 11}, {6, 18, 5}, {{"strides", Ints{3}}, {"pads", Ints{2, 1}}}},
+      {{1, 3, 3, 4, 3}, {3, 5, 2, 3, 3}, {{"strides", Ints{2, 1, 2}}}},
+      {{1, 1, 3, 3}, {1, 2, 3, 3}, {{"strides", Ints{3, 2}}, {"output_shape", Ints{10, 8}}}},
+      {{1, 2, 3, 3},
+       {2, 2, 3, 3},
+       {{"strides", Ints{2, 2}}, {"auto_pad", std::string("SAME_UPPER")}}},
+      {{1, 2, 3, 3},
+       {2, 2, 3, 3},
+       {{"strides", Ints{2, 2}}, {"auto_pad", std::string("SAME_LOWER")}}},
+  };
+  for_each_target([&] {
+    int i = 0;
+    for (const Case& c : cases) {
+      SCOPED_TRACE(text("case ", i++));
+      EXPECT_GT(check_offers(op_case(c)), 0);
+    }
+  });
+}
+
+TEST(ConvTranspose, Epilogue) {
+  for (const bool bias : {false, true}) {
+    OpCase c = op_case({{1, 3, 4, 5}, {3, 19, 2, 2}, {{"strides", Ints{2, 2}}}, bias});
+    c.epilogue.activation = {Activation::Kind::prelu, 0, 0};
+    c.epilogue.residual_input = static_cast<int>(c.inputs.size());
+    c.epilogue.slope_input = c.epilogue.residual_input + 1;
+    In residual, slope;
+    residual.extents = {1, 19, 8, 10};
+    slope.extents = {19, 1, 1};
+    c.inputs.push_back(residual);
+    c.inputs.push_back(slope);
+    EXPECT_GT(check_offers(c), 0);
+    c.epilogue.activation = {Activation::Kind::sigmoid, 0, 0};
+    EXPECT_GT(check_offers(c), 0);
+  }
+}
+
+TEST(ConvTranspose, SaysWhatIsWrong) {
+  const int bad = static_cast<int>(ErrorCode::bad_input);
+  const auto code = [](const Case& c) { return error_code_of(op_case(c)); };
+  EXPECT_EQ(code({{1, 3, 5, 5}, {4, 3, 3, 3}}), bad);
+  EXPECT_EQ(code({{1, 3, 5}, {3, 3, 3, 3}}), bad);
+  EXPECT_EQ(code({{1, 3, 2, 2}, {3, 4, 2, 2}, {{"pads", Ints{2, 2, 2, 2}}}}), bad);
+  EXPECT_EQ(code({{1, 3, 2, 2}, {3, 4, 2, 2}, {{"output_padding", Ints{-1, 0}}}}), bad);
+  EXPECT_EQ(code({{1, 3, 2, 2}, {3, 4, 2, 2}, {{"output_shape", Ints{4}}}}), bad);
+  EXPECT_EQ(code({{1, 3, 2, 2}, {3, 4, 2, 2}, {{"group", std::int64_t{2}}}}), bad);
+}
+
+}  // namespace
+}  // namespace stowage
