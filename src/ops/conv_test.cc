@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every offer of many small convolutions against the reference, and the checks of infer.
-#include "ops/conv/each_target.h"
+#include "ops/conv/test_util.h"
 #include "ops/conv/tiles.h"
-#include "ops/op_test_util.h"
 
 namespace stowage {
 namespace {
 
 using op_test::check_offers;
 using op_test::error_code_of;
+using op_test::expect_infer_repeats;
 using op_test::for_each_target;
 using op_test::In;
 using op_test::OpCase;
@@ -75,6 +75,7 @@ TEST(Conv, EveryOfferMatchesTheReference) {
     for (const ConvCase& c : cases) {
       SCOPED_TRACE(name_of(c));
       EXPECT_GT(check_offers(op_case(c)), 0);
+      expect_infer_repeats(op_case(c));
     }
   });
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every offer of small transposed convolutions against the reference, and the checks of infer.
-#include "ops/conv/each_target.h"
+#include "ops/conv/test_util.h"
 #include "ops/conv/tiles.h"
-#include "ops/op_test_util.h"
 
 namespace stowage {
 namespace {
 
 using op_test::check_offers;
 using op_test::error_code_of;
+using op_test::expect_infer_repeats;
 using op_test::for_each_target;
 using op_test::In;
 using op_test::OpCase;
@@ -65,6 +65,7 @@ TEST(ConvTranspose, EveryOfferMatchesTheReference) {
     for (const Case& c : cases) {
       SCOPED_TRACE(text("case ", i++));
       EXPECT_GT(check_offers(op_case(c)), 0);
+      expect_infer_repeats(op_case(c));
     }
   });
 }

@@ -31,8 +31,8 @@ struct Window {
 int check_spatial_rank(const NodeRef& node);
 
 /// Checks strides, dilations, pads and auto_pad of a node whose input 0 is n c (d) (h) w, computes
-/// the extents of the output, and writes strides, dilations and pads out in full; auto_pad and
-/// ceil_mode go. `kernel` has one extent for each spatial axis.
+/// the extents of the output, and writes strides, dilations and pads out in full; auto_pad goes.
+/// Doing it twice changes nothing. `kernel` has one extent for each spatial axis.
 Ints infer_window(const NodeRef& node, const Ints& kernel, bool ceil_mode);
 
 /// The same for a transposed convolution, whose output_shape, output_padding and auto_pad end up in

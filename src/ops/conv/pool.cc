@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes and offers of pooling.
+#include "ops/conv/pool.h"
+
+#include <memory>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "ops/conv/tiles.h"
+
+namespace stowage {
+
+Ints infer_pool(const NodeRef& node) {
+  Attributes& attrs = node.attrs();
+  const int rank = check_spatial_rank(node);
+  const Shape& x = node.shape(0);
+  Ints kernel = attrs.integers("kernel_shape");
+  if (attrs.integer("global", 0) != 0) {
+    kernel.assign(x.extents().begin() + 2, x.extents().end());
+    for (const char* name : {"strides", "dilations", "pads", "auto_pad", "ceil_mode"}) {
+      attrs.erase(name);
+    }
+  }
+  if (static_cast<int>(kernel.size()) != rank) {
+    fail(ErrorCode::bad_input, "kernel_shape has ", kernel.size(), " entries for ", rank,
+         " spatial axes");
+  }
+  for (const std::int64_t k : kernel) {
+    if (k < 1) fail(ErrorCode::bad_input, "a window of ", std::span<const std::int64_t>(kernel));
+  }
+  Ints extents = infer_window(node, kernel, attrs.integer("ceil_mode", 0) != 0);
+  extents.insert(extents.begin(), {x[0], x[1]});
+  return extents;
+}
+
+Window pool_window(const NodeRef& node) {
+  const Ints kernel = node.attrs().integers("kernel_shape");
+  return window_of(node.attrs(), kernel, node.shape(0), node.output().shape);
+}
+
+std::vector<std::int32_t> count_taps(const Window& w, std::size_t axis, bool count_padding) {
+  const std::int64_t lo = count_padding ? -w.pad_begin[axis] : 0;
+  const std::int64_t hi = w.in[axis] + (count_padding ? w.pad_end[axis] : 0);
+  std::vector<std::int32_t> counts;
+  for (std::int64_t o = 0; o < w.out[axis]; ++o) {
+    std::int32_t count = 0;
+    for (std::int64_t k = 0; k < w.kernel[axis]; ++k) {
+      const std::int64_t at = o * w.stride[axis] - w.pad_begin[axis] + k * w.dilation[axis];
+      if (at >= lo && at < hi) ++count;
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer>& offers) {
+  const NodeRef& node = request.node;
+  const Shape& x = node.shape(0);
+  const Shape& y = node.output().shape;
+  const int lanes = tile_lanes(), threads = request.target.threads;
+  if (node.dtype(0) != DType::f32 || request.target.lanes != lanes || y.elements() == 0) return;
+  auto s = std::make_shared<Slide>();
+  s->kind = kind;
+  s->w = pool_window(node);
+  const Window& w = s->w;
+  s->images = x[0];
+  s->channels = x[1];
+  const bool whole = w.kernel == w.in && w.out_pixels() == 1 && w.pad_begin == Extents3{0, 0, 0} &&
+                     w.dilation == Extents3{1, 1, 1};
+  if (!whole && w.kernel[0] * w.kernel[1] > kSlideRows) return;
+  if (kind == Slide::Kind::average && !whole) {
+    const bool count_padding = node.attrs().integer("count_include_pad", 0) != 0;
+    for (std::size_t i = 0; i < 3; ++i) s->counts[i] = count_taps(w, i, count_padding);
+  }
+  Offer offer;
+  offer.kernel = kind == Slide::Kind::max ? "max_pool" : "average_pool";
+  if (whole) offer.kernel += "_whole";
+  offer.in = {Layout::blocked(x, 1, lanes)};
+  offer.out.resize(node.node().outputs.size());
+  offer.out[0] = Layout::blocked(y, 1, lanes);
+  offer.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(w.taps());
+  offer.efficiency = 0.2;
+  offer.bind = [s, whole, threads] {
+    return Kernel([s, whole, threads](const KernelArgs& args) {
+      SlideCall call;
+      call.in = args.input<float>(0);
+      call.out = args.output<float>(0);
+      call.pool = args.pool;
+      if (whole) {
+        slide_global(*s, call, threads);
+      } else {
+        slide(*s, call, threads);
+      }
+    });
+  };
+  offers.push_back(std::move(offer));
+}
+
+void pool_axes(const NodeRef& node, AxisLinks& links) {
+  const Node& n = node.node();
+  for (const auto& list : {n.inputs, n.outputs}) {
+    for (const ValueId v : list) name_spatial(node, links, v, "n", "c");
+  }
+  for (const int axis : {0, 1}) links.link(n.inputs[0], axis, n.outputs[0], axis);
+}
+
+void make_global(ForeignNode& node) { node.attrs.set("global", std::int64_t{1}); }
+
+}  // namespace stowage

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every offer of small products against the reference, and the checks of infer.
+#include "ops/conv/test_util.h"
+#include "ops/conv/tiles.h"
+
+namespace stowage {
+namespace {
+
+using op_test::check_offers;
+using op_test::error_code_of;
+using op_test::for_each_target;
+using op_test::In;
+using op_test::OpCase;
+
+struct Case {
+  std::int64_t m, n, k;
+  bool trans_a = false, trans_b = false;
+  float alpha = 1, beta = 1;
+  std::optional<Ints> c = {};
+};
+
+OpCase op_case(const Case& c) {
+  OpCase o;
+  o.op = "gemm";
+  o.attrs = {{"transA", std::int64_t{c.trans_a}},
+             {"transB", std::int64_t{c.trans_b}},
+             {"alpha", c.alpha},
+             {"beta", c.beta}};
+  In a, b;
+  a.extents = c.trans_a ? Ints{c.k, c.m} : Ints{c.m, c.k};
+  b.extents = c.trans_b ? Ints{c.n, c.k} : Ints{c.k, c.n};
+  b.constant = true;
+  o.inputs = {a, b};
+  if (c.c) {
+    In in;
+    in.extents = *c.c;
+    o.inputs.push_back(in);
+  }
+  o.rtol = 1e-4;
+  o.atol = 1e-4;
+  o.target_lanes = {tile_lanes()};
+  return o;
+}
+
+TEST(Gemm, EveryOfferMatchesTheReference) {
+  const Case cases[] = {
+      {1, 1, 1},
+      {1, 100, 70},
+      {5, 17, 9, true, false},
+      {7, 33, 20, false, true, 1, 1, Ints{33}},
+      {13, 64, 31, true, true, 1, 1, Ints{1, 64}},
+      {3, 5, 7, false, false, 0.5f, 2, Ints{5}},
+      {3, 5, 7, false, false, 1, 1, Ints{3, 1}},
+      {3, 5, 7, false, false, 1, 1, Ints{3, 5}},
+      {3, 5, 7, false, true, 1, 0.25f, Ints{3, 5}},
+      {4, 18, 7, false, false, 1, 1, Ints{}},
+      {4, 18, 7, false, false, 1, 1, Ints{1}},
+      {4, 1, 7, false, false, 1, 1, Ints{1}},
+      {4, 18, 7, false, false, 0, 0, Ints{18}},
+      {3, 70, 3000, false, true, 1, 1, Ints{70}},
+      {600, 20, 3},
+  };
+  for_each_target([&] {
+    int i = 0;
+    for (const Case& c : cases) {
+      SCOPED_TRACE(text("case ", i++));
+      EXPECT_GT(check_offers(op_case(c)), 0);
+    }
+  });
+}
+
+TEST(Gemm, Epilogue) {
+  for (const std::int64_t c_rank : {0, 1, 2}) {
+    for (const auto kind :
+         {Activation::Kind::clip, Activation::Kind::sigmoid, Activation::Kind::prelu}) {
+      Case shape{5, 19, 8};
+      if (c_rank == 1) shape.c = Ints{19};
+      if (c_rank == 2) shape.c = Ints{5, 19};
+      OpCase c = op_case(shape);
+      c.epilogue.activation = {kind, 0, 1};
+      c.epilogue.residual_input = static_cast<int>(c.inputs.size());
+      c.inputs.emplace_back().extents = {5, 19};
+      if (kind == Activation::Kind::prelu) {
+        c.epilogue.slope_input = static_cast<int>(c.inputs.size());
+        c.inputs.emplace_back().extents = {19};
+      }
+      SCOPED_TRACE(text("rank of c ", c_rank, " activation ", static_cast<int>(kind)));
+      EXPECT_GT(check_offers(c), 0);
+    }
+  }
+}
+
+TEST(Gemm, SaysWhatIsWrong) {
+  const int bad = static_cast<int>(ErrorCode::bad_input);
+  OpCase c = op_case({3, 4, 5});
+  c.inputs[1].extents = {6, 4};
+  EXPECT_EQ(error_code_of(c), bad);
+  c.inputs[1].extents = {5, 4, 1};
+  EXPECT_EQ(error_code_of(c), bad);
+  EXPECT_EQ(error_code_of(op_case({3, 4, 5, false, false, 1, 1, Ints{3}})), bad);
+  EXPECT_EQ(error_code_of(op_case({3, 4, 5, false, false, 1, 1, Ints{1, 3, 4}})), bad);
+}
+
+}  // namespace
+}  // namespace stowage

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix product over the last two axes with broadcast batches, as numpy.matmul.
+#include <algorithm>
+#include <memory>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "graph/op_def.h"
+#include "ops/conv/matrix.h"
+
+namespace stowage {
+
+namespace {
+
+/// The product seen as batches of m x k times k x n. Where operand matrices of each batch begin
+/// is counted in matrices.
+struct Facts {
+  std::int64_t m = 1, n = 1, k = 1;
+  Ints extents;                                  // of the output
+  std::vector<std::int64_t> a_matrix, b_matrix;  // one a batch
+};
+
+Facts facts_of(const Shape& a, const Shape& b) {
+  Facts f;
+  if (a.rank() == 0 || b.rank() == 0) fail(ErrorCode::bad_input, "a matrix product with a scalar");
+  f.k = a[a.rank() - 1];
+  f.m = a.rank() > 1 ? a[a.rank() - 2] : 1;
+  f.n = b.rank() > 1 ? b[b.rank() - 1] : 1;
+  const std::int64_t k = b.rank() > 1 ? b[b.rank() - 2] : b[0];
+  if (k != f.k) {
+    fail(ErrorCode::bad_input, "a sum over ", f.k, " elements of input 0 and ", k, " of input 1");
+  }
+  const int a_batch = std::max(a.rank() - 2, 0), b_batch = std::max(b.rank() - 2, 0);
+  const int rank = std::max(a_batch, b_batch);
+  const auto extent = [rank](const Shape& s, int batch_rank, int i) {
+    const int at = i - (rank - batch_rank);
+    return at < 0 ? 1 : s[at];
+  };
+  std::int64_t batches = 1;
+  for (int i = 0; i < rank; ++i) {
+    const std::int64_t x = extent(a, a_batch, i), y = extent(b, b_batch, i);
+    if (x != y && x != 1 && y != 1) {
+      fail(ErrorCode::bad_input, "shapes ", a.extents(), " and ", b.extents(), " do not broadcast");
+    }
+    f.extents.push_back(x == 1 ? y : x);
+    batches = checked_mul(batches, f.extents.back());
+  }
+  if (batches > (std::int64_t{1} << 24)) {
+    fail(ErrorCode::limit, "a product of ", batches, " matrices");
+  }
+  for (std::int64_t i = 0; i < batches; ++i) {
+    std::int64_t rest = i, at_a = 0, at_b = 0, step_a = 1, step_b = 1;
+    for (int axis = rank; axis-- > 0;) {
+      const std::int64_t e = f.extents[static_cast<std::size_t>(axis)], x = rest % e;
+      rest /= e;
+      const std::int64_t ea = extent(a, a_batch, axis), eb = extent(b, b_batch, axis);
+      at_a += (ea == 1 ? 0 : x) * step_a;
+      at_b += (eb == 1 ? 0 : x) * step_b;
+      step_a *= ea;
+      step_b *= eb;
+    }
+    f.a_matrix.push_back(at_a);
+    f.b_matrix.push_back(at_b);
+  }
+  if (a.rank() > 1) f.extents.push_back(f.m);
+  if (b.rank() > 1) f.extents.push_back(f.n);
+  return f;
+}
+
+void infer(const NodeRef& node) {
+  node.expect_inputs(2, 2 + 2);  // the epilogue may have added a residual and a slope
+  node.expect_dtype(0, {DType::f32, DType::f64, DType::i32, DType::u32, DType::i64, DType::u64});
+  node.expect_dtype(1, {node.dtype(0)});
+  node.set_output(0, node.dtype(0), facts_of(node.shape(0), node.shape(1)).extents);
+}
+
+/// Products and sums are made in `Sum`.
+template <class T, class Sum>
+void reference_as(const ReferenceArgs& args) {
+  const Facts f = facts_of(args.in[0].mapping.shape(), args.in[1].mapping.shape());
+  T* y = args.output<T>(0);
+  for (std::size_t batch = 0; batch < f.a_matrix.size(); ++batch) {
+    const T* a = args.input<T>(0) + f.a_matrix[batch] * f.m * f.k;
+    const T* b = args.input<T>(1) + f.b_matrix[batch] * f.k * f.n;
+    for (std::int64_t m = 0; m < f.m; ++m) {
+      for (std::int64_t n = 0; n < f.n; ++n) {
+        Sum sum{};
+        for (std::int64_t k = 0; k < f.k; ++k) {
+          sum += static_cast<Sum>(a[m * f.k + k]) * static_cast<Sum>(b[k * f.n + n]);
+        }
+        *y++ = static_cast<T>(sum);
+      }
+    }
+  }
+}
+
+void reference(const ReferenceArgs& args) {
+  switch (args.node.dtype(0)) {
+    case DType::f64:
+      reference_as<double, double>(args);
+      break;
+    case DType::i32:
+      reference_as<std::int32_t, std::uint64_t>(args);
+      break;
+    case DType::u32:
+      reference_as<std::uint32_t, std::uint64_t>(args);
+      break;
+    case DType::i64:
+      reference_as<std::int64_t, std::uint64_t>(args);
+      break;
+    case DType::u64:
+      reference_as<std::uint64_t, std::uint64_t>(args);
+      break;
+    default:
+      reference_as<float, double>(args);
+      break;
+  }
+}
+
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape& a = node.shape(0);
+  const Shape& b = node.shape(1);
+  const Shape& y = node.output().shape;
+  const std::int64_t lanes = tile_lanes();
+  const Epilogue& e = node.node().epilogue;
+  if (node.dtype(0) != DType::f32 || request.target.lanes != lanes || y.elements() == 0 ||
+      b.rank() < 2 || a[a.rank() - 1] == 0) {
+    return;
+  }
+  // Slopes belong to axis 1, which is not that of the panels.
+  if (e.slope_input >= 0 && y.rank() != 2) return;
+  Facts f = facts_of(a, b);
+  if (b.elements() == f.k * f.n) {  // one b: all rows of a are one matrix
+    f.m = a.elements() / f.k;
+    f.a_matrix = f.b_matrix = {0};
+  }
+
+  struct Bound {
+    MatrixProduct product;
+    EpiloguePorts ports;
+  };
+
+  auto bound = std::make_shared<Bound>();
+  MatrixProduct& p = bound->product;
+  p.m = f.m;
+  p.n = f.n;
+  p.k = f.k;
+  const auto batches = static_cast<std::int64_t>(f.a_matrix.size());
+  p.prepare(batches, request.target.threads, f.k * f.n > f.m * f.k + f.m * f.n);
+  const std::int64_t packed = p.packed_floats();
+  for (std::size_t i = 0; i < f.a_matrix.size(); ++i) {
+    p.a_at.push_back(f.a_matrix[i] * f.m * f.k);
+    p.b_at.push_back(f.b_matrix[i] * packed);
+    p.c_at.push_back(static_cast<std::int64_t>(i) * f.m * f.n);
+  }
+  bound->ports = {-1, e.residual_input, e.slope_input, false};
+  if (e.slope_input >= 0) bound->ports.one_slope = node.shape(e.slope_input).elements() == 1;
+  p.gemm.activation = e.activation;
+  p.gemm.one_slope = bound->ports.one_slope;
+
+  Offer o;
+  o.kernel = "matmul_panels";
+  o.in.resize(node.node().inputs.size());
+  o.in[0] = Layout::row_major(a);
+  o.in[1] = panel_layout(b, b.rank() - 2, b.rank() - 1, p.gemm);
+  o.out = {Layout::row_major(y)};
+  add_epilogue_layouts(node, o.out[0], lanes, o.in);
+  o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
+  const double reuse = std::min(1.0, static_cast<double>(f.m) / 6);
+  o.efficiency = 0.8 * std::max(reuse, 0.05);
+  o.bind = [bound] {
+    return Kernel([bound](const KernelArgs& args) {
+      const auto optional = [&](int i) {
+        return i < 0 ? nullptr : args.input<float>(static_cast<std::size_t>(i));
+      };
+      PixelGemmCall call;
+      call.weights = args.input<float>(1);
+      call.residual = optional(bound->ports.residual);
+      call.slope = optional(bound->ports.slope);
+      call.out = args.output<float>(0);
+      multiply(bound->product, args.input<float>(0), call, args.pool);
+    });
+  };
+  out.push_back(std::move(o));
+}
+
+void axes(const NodeRef& node, AxisLinks& links) {
+  const Node& n = node.node();
+  const int ra = node.rank(0), rb = node.rank(1), ry = node.output().shape.rank();
+  const auto link = [&](int input, int axis, int to) {
+    if (node.shape(input)[axis] == node.output().shape[to]) {
+      links.link(n.inputs[static_cast<std::size_t>(input)], axis, n.outputs[0], to);
+    }
+  };
+  const int columns = rb > 1 ? 1 : 0, rows = ra > 1 ? 1 : 0;
+  if (rows == 1) link(0, ra - 2, ry - 1 - columns);
+  if (columns == 1) link(1, rb - 1, ry - 1);
+  for (int i = 3; i <= ra && ry - i + 2 - rows - columns >= 0; ++i) {
+    link(0, ra - i, ry - i + 2 - rows - columns);
+  }
+}
+
+constexpr ForeignName kNames[] = {{"onnx", "MatMul"}};
+
+constexpr OpDef kOps[] = {{
+    .name = "matmul",
+    .aliases = kNames,
+    .category = Category::fixed,
+    .infer = infer,
+    .reference = reference,
+    .offers = offers,
+    .axes = axes,
+    .epilogue = true,
+}};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_matmul;
+const std::span<const OpDef> ops_matmul = kOps;
+
+}  // namespace stowage

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every offer of small products against the reference, numpy's shapes, and the checks of infer.
+#include "ops/conv/test_util.h"
+#include "ops/conv/tiles.h"
+
+namespace stowage {
+namespace {
+
+using op_test::check_offers;
+using op_test::error_code_of;
+using op_test::for_each_target;
+using op_test::In;
+using op_test::OpCase;
+
+OpCase op_case(const Ints& a, const Ints& b, bool constant = false) {
+  OpCase o;
+  o.op = "matmul";
+  o.inputs.resize(2);
+  o.inputs[0].extents = a;
+  o.inputs[1].extents = b;
+  o.inputs[1].constant = constant;
+  o.rtol = 1e-4;
+  o.atol = 1e-4;
+  o.target_lanes = {tile_lanes()};
+  return o;
+}
+
+struct Case {
+  Ints a, b, y;
+  bool fast = true;
+};
+
+TEST(MatMul, EveryOfferMatchesTheReference) {
+  const Case cases[] = {
+      {{3, 4}, {4, 5}, {3, 5}},
+      {{1, 70}, {70, 130}, {1, 130}},
+      {{7}, {7, 33}, {33}},
+      {{2, 3, 4}, {4, 5}, {2, 3, 5}},
+      {{2, 3, 4}, {2, 4, 5}, {2, 3, 5}},
+      {{2, 1, 3, 4}, {5, 4, 17}, {2, 5, 3, 17}},
+      {{4}, {3, 4, 5}, {3, 5}},
+      {{3, 4}, {2, 4, 1}, {2, 3, 1}},
+      {{1, 3, 4}, {2, 1, 4, 6}, {2, 1, 3, 6}},
+      {{2, 3, 4}, {1, 1, 4, 6}, {1, 2, 3, 6}},
+      {{4}, {4}, {}, false},
+      {{2, 3, 4}, {4}, {2, 3}, false},
+  };
+  for_each_target([&] {
+    for (const Case& c : cases) {
+      SCOPED_TRACE(
+          text(std::span<const std::int64_t>(c.a), " x ", std::span<const std::int64_t>(c.b)));
+      const OpCase o = op_case(c.a, c.b);
+      op_test::OpGraph g(o);
+      const auto extents = g.ref().output().shape.extents();
+      EXPECT_EQ(Ints(extents.begin(), extents.end()), c.y);
+      EXPECT_EQ(check_offers(o) > 0, c.fast);
+    }
+  });
+}
+
+TEST(MatMul, EverySmallSize) {
+  for (std::int64_t n = 1; n <= 33; ++n) {
+    SCOPED_TRACE(n);
+    EXPECT_GT(check_offers(op_case({2, 34 - n, n}, {2, n, n})), 0);
+  }
+}
+
+TEST(MatMul, Integers) {
+  OpCase c = op_case({2, 2}, {2, 1});
+  c.inputs[0] = In::of(op_test::tensor_of<std::int32_t>(DType::i32, {2, 2}, {1, -2, 3, 4}), false);
+  c.inputs[1] = In::of(op_test::tensor_of<std::int32_t>(DType::i32, {2, 1}, {-5, 6}), false);
+  EXPECT_EQ(op_test::elements<std::int32_t>(op_test::reference(c)[0]),
+            (std::vector<std::int32_t>{-17, 9}));
+}
+
+TEST(MatMul, Epilogue) {
+  OpCase c = op_case({2, 3, 4}, {4, 19}, true);
+  c.epilogue.residual_input = 2;
+  c.epilogue.activation = {Activation::Kind::hard_swish, 0, 0};
+  c.inputs.emplace_back().extents = {2, 3, 19};
+  EXPECT_GT(check_offers(c), 0);
+}
+
+TEST(MatMul, SaysWhatIsWrong) {
+  const int bad = static_cast<int>(ErrorCode::bad_input);
+  EXPECT_EQ(error_code_of(op_case({3, 4}, {5, 4})), bad);
+  EXPECT_EQ(error_code_of(op_case({}, {4, 4})), bad);
+  EXPECT_EQ(error_code_of(op_case({2, 3, 4}, {3, 4, 5})), bad);
+}
+
+}  // namespace
+}  // namespace stowage
