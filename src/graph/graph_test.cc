@@ -5,6 +5,7 @@
 
 #include "graph/op_def.h"
 #include "graph/patch.h"
+#include "stowage/error.h"
 
 namespace stowage {
 namespace {
