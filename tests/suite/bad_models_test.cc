@@ -1,57 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that are no good: each must end in one Error with the right code and a sentence that
 // says what is wrong. A crash, a hang or a huge allocation is a bug whatever the file.
+#include "tests/suite/bad_models.h"
+
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <functional>
-#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "graph/graph.h"
-#include "graph/op_def.h"
 #include "import/onnx_tensor.h"
-#include "stowage/error.h"
-#include "stowage/model.h"
-#include "tests/suite/onnx_builder.h"
 
 namespace stowage {
 namespace {
 
 using Proto = onnx::TensorProto;
-
-struct BadModel {
-  const char* name;
-  std::function<std::string()> bytes;
-  ErrorCode code;
-  const char* words;  ///< what the message, trail included, must contain
-  ImportOptions options = {};
-};
-
-/// The message of the Error that importing ends in, or "" when it succeeds.
-std::string failure(const std::string& path, const ImportOptions& options, ErrorCode& code) {
-  try {
-    import_model(path, options);
-  } catch (const Error& e) {
-    code = e.code();
-    return e.what();
-  }
-  return "";
-}
-
-void expect_failures(const std::vector<BadModel>& cases) {
-  for (const BadModel& c : cases) {
-    SCOPED_TRACE(c.name);
-    const TempFile file(c.bytes());
-    ErrorCode code = ErrorCode::internal;
-    const std::string what = failure(file.path(), c.options, code);
-    EXPECT_EQ(static_cast<int>(code), static_cast<int>(c.code)) << what;
-    EXPECT_NE(what.find(c.words), std::string::npos)
-        << "'" << what << "' lacks '" << c.words << "'";
-    EXPECT_NE(what.find("importing '" + file.path() + "'"), std::string::npos) << what;
-  }
-}
 
 using Change = std::function<void(OnnxBuilder&)>;
 
@@ -540,83 +505,6 @@ TEST(BadModels, DeepNesting) {
        ErrorCode::unsupported, "a sequence"},
       {"groups of groups", bytes(std::string(10000, '\x0b')), ErrorCode::bad_input, ""},
   });
-}
-
-/// A small model in which most kinds of things occur.
-std::string small_model() {
-  OnnxBuilder b;
-  b.input("x", {1, 2, 5, 5}).weights("w", {3, 2, 3, 3}).weights("b", {3});
-  b.node("Conv", {"x", "w", "b"}, {"c"}, {{"pads", OnnxInts{1, 1, 1, 1}}});
-  b.node("Relu", {"c"}, {"r"});
-  b.node("MaxPool", {"r"}, {"p"}, {{"kernel_shape", OnnxInts{2, 2}}, {"strides", OnnxInts{2, 2}}});
-  b.ints("shape", {1, -1}).node("Reshape", {"p", "shape"}, {"f"});
-  b.weights("g", {12, 4}).node("Gemm", {"f", "g", ""}, {"l"}, {{"alpha", 0.5f}});
-  b.node("Softmax", {"l"}, {"y"}, {{"axis", std::int64_t{-1}}}).output("y");
-  return b.bytes();
-}
-
-TEST(BadModels, CutOffAnywhere) {
-  const std::string whole = small_model();
-  const TempFile file(whole);
-  for (std::size_t size = 0; size < whole.size(); ++size) {
-    file.write(whole.substr(0, size));
-    ErrorCode code = ErrorCode::internal;
-    const std::string what = failure(file.path(), {}, code);
-    ASSERT_EQ(code, ErrorCode::bad_input) << size << ": " << what;
-  }
-}
-
-/// Whatever the bytes are: an Error that is no bug of ours, or a graph that holds together.
-void import_anything(const TempFile& file, const std::string& content) {
-  ImportOptions options;
-  options.limits.tensor_bytes = 16 << 20;
-  options.limits.total_bytes = 64 << 20;
-  file.write(content);
-  try {
-    const auto graph = import_model(file.path(), options);
-    verify(*graph);
-  } catch (const Error& e) {
-    EXPECT_NE(e.code(), ErrorCode::internal) << e.what();
-  }
-}
-
-TEST(BadModels, FlippedBytes) {
-  const std::string whole = small_model();
-  const TempFile file(whole);
-  std::mt19937 random(2024);
-  for (int round = 0; round < 3000 && !HasFailure(); ++round) {
-    std::string bent = whole;
-    for (unsigned k = 0; k <= random() % 4; ++k) {
-      bent[random() % bent.size()] = static_cast<char>(random());
-    }
-    SCOPED_TRACE(round);
-    import_anything(file, bent);
-  }
-}
-
-// Bits of the structure rather than of the weights, and pieces that are moved or repeated.
-TEST(BadModels, ShuffledPieces) {
-  const std::string whole = small_model();
-  const TempFile file(whole);
-  std::mt19937 random(7);
-  for (int round = 0; round < 1500 && !HasFailure(); ++round) {
-    std::string bent = whole;
-    const std::size_t from = random() % bent.size();
-    const std::size_t count = std::min<std::size_t>(random() % 64, bent.size() - from);
-    const std::string piece = bent.substr(from, count);
-    switch (random() % 3) {
-      case 0:
-        bent.insert(random() % bent.size(), piece);
-        break;
-      case 1:
-        bent.erase(from, count);
-        break;
-      default:
-        bent[from] = static_cast<char>(bent[from] ^ (1 << random() % 8));
-    }
-    SCOPED_TRACE(round);
-    import_anything(file, bent);
-  }
 }
 
 }  // namespace
