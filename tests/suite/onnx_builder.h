@@ -35,7 +35,8 @@ class TempFile {
   const std::string& path() const { return path_; }
 
   void write(const std::string& bytes) const {
-    std::ofstream out(path_, std::ios::binary | std::ios::trunc);
+    unlink(path_.c_str());  // truncating makes some file systems wait for the disk
+    std::ofstream out(path_, std::ios::binary);
     out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
 
