@@ -211,13 +211,13 @@ Loaded load_model(const ModelOptions& options, const Shapes& shapes) {
   const Stopwatch import_watch;
   ImportOptions import_options;
   import_options.shapes = shapes;
-  const std::shared_ptr<Graph> graph = import_model(options.model, import_options);
+  std::shared_ptr<Graph> graph = import_model(options.model, import_options);
   loaded.source_format = graph->source_format;
   const Trail trail("preparing", options.model);
   simplify(*graph);
   loaded.import_ms = import_watch.ms();
   const Stopwatch plan_watch;
-  loaded.plan = make_plan(graph, plan_options);
+  loaded.plan = make_plan(std::move(graph), plan_options);  // with the only reference: weights move
   loaded.plan_ms = plan_watch.ms();
   return loaded;
 }
