@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // concat and split: the same cuts of one axis, in either direction.
+#include "ops/box_copy/box_copy.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -97,18 +98,103 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
+/// A copy between the whole and one part, in one layout.
+struct Piece {
+  std::size_t part;
+  std::shared_ptr<const BoxCopy> copy;
+};
+
+/// One layout for all: that of any part or of the whole.
+template <bool Split>
+std::vector<Layout> layouts_of(const OfferRequest& request) {
+  const NodeRef& node = request.node;
+  const Shape& whole = Split ? node.shape(0) : node.output().shape;
+  std::vector<Layout> layouts;
+  for (const auto* values : {&node.node().outputs, &node.node().inputs}) {
+    for (ValueId v : *values) {
+      if (v == kNoValue) continue;
+      for (const Layout& l : request.candidates(v)) {
+        const Layout own = same_position_layout(node.graph().value(v).shape, whole, l);
+        if (std::ranges::find(layouts, own) == layouts.end()) layouts.push_back(own);
+      }
+    }
+  }
+  return layouts;
+}
+
+template <bool Split>
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape& whole = Split ? node.shape(0) : node.output().shape;
+  const auto axis = static_cast<int>(node.attrs().integer("axis", 0));
+  const auto& parts = Split ? node.node().outputs : node.node().inputs;
+  const int size = dtype_bytes(node.dtype(0));
+  if (whole.elements() == 0) return;
+  for (const Layout& layout : layouts_of<Split>(request)) {
+    const Mapping mapping(layout, whole, size);
+    std::vector<Piece> pieces;
+    std::vector<Layout> part_layouts;
+    std::vector<std::pair<std::size_t, Mapping>> written;
+    std::int64_t begin = 0;
+    double count = 0;
+    const Ints split = node.attrs().integers("split");
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      if (parts[p] == kNoValue) {
+        part_layouts.emplace_back();
+        begin += split[p];
+        continue;
+      }
+      const Shape& shape = node.graph().value(parts[p]).shape;
+      const Mapping part(same_position_layout(whole, shape, layout), shape, size);
+      part_layouts.push_back(part.layout());
+      if (Split) written.emplace_back(p, part);
+      if (shape.elements() > 0) {
+        pieces.push_back(
+            {p, std::make_shared<const BoxCopy>(
+                    part, mapping,
+                    Split ? BoxCopy::Direction::into_walked : BoxCopy::Direction::from_walked,
+                    [axis, begin](int i, std::int64_t x) { return i == axis ? begin + x : x; })});
+        count += pieces.back().copy->pieces();
+      }
+      begin += shape[axis];
+    }
+    if (!Split) written.emplace_back(0, mapping);
+    Offer offer;
+    offer.kernel = Split ? "split" : "concat";
+    offer.in = Split ? std::vector{layout} : part_layouts;
+    offer.out = Split ? part_layouts : std::vector{layout};
+    offer.flops = copy_flops(count);
+    offer.bind = [pieces, written]() -> Kernel {
+      std::vector<std::pair<std::size_t, TailZero>> zero;
+      for (const auto& [o, m] : written) {
+        if (TailZero tails(m); !tails.empty()) zero.emplace_back(o, std::move(tails));
+      }
+      const auto tails = std::make_shared<const decltype(zero)>(std::move(zero));
+      return [pieces, tails](const KernelArgs& args) {
+        for (const Piece& p : pieces) {
+          p.copy->run(args.in[Split ? 0 : p.part], args.out[Split ? p.part : 0], args.pool);
+        }
+        for (const auto& [o, t] : *tails) t.run(args.out[o]);
+      };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
 constexpr OpDef kConcat[] = {
     {.name = "concat",
      .aliases = onnx<"Concat">,
      .category = Category::transposable,
      .infer = infer_concat,
      .reference = reference<false>,
+     .offers = offers<false>,
      .axes = link_positions},
     {.name = "split",
      .aliases = onnx<"Split">,
      .category = Category::transposable,
      .infer = infer_split,
      .reference = reference<true>,
+     .offers = offers<true>,
      .axes = link_positions},
 };
 

@@ -71,7 +71,7 @@ std::vector<StridedLoop<N>> digit_loops(const Mapping& leader,
     StridedLoop<N> loop;
     loop.extent = d.e;
     loop.stride[0] = d.stride;
-    for (std::size_t k = 0; k < followers.size(); ++k) {
+    for (std::size_t k = 0; k + 1 < N && k < followers.size(); ++k) {
       loop.stride[k + 1] = follower_stride(followers[k], d);
     }
     loops.push_back(loop);

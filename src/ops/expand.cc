@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // expand and tile: the same elements several times.
+#include "ops/box_copy/box_copy.h"
 #include "ops/elements.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -60,18 +62,31 @@ void tile_reference(const ReferenceArgs& args) {
   });
 }
 
+/// Among floats, stretching is what broadcasting does.
+void expand_offers(const OfferRequest& request, std::vector<Offer>& out) {
+  offer_elementwise(request, out, "expand", {Fn::scale, 1.0f, 0});
+}
+
+void tile_offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const Ints extents = extents_of(request.node.shape(0));
+  offer_box_copy(request, out, "tile",
+                 [extents](int axis, std::int64_t x) { return x % extents[at(axis)]; });
+}
+
 constexpr OpDef kExpand[] = {
     {.name = "expand",
      .aliases = onnx<"Expand">,
      .category = Category::transposable,
      .infer = infer_expand,
      .reference = expand_reference,
+     .offers = expand_offers,
      .axes = link_elementwise},
     {.name = "tile",
      .aliases = onnx<"Tile">,
      .category = Category::transposable,
      .infer = infer_tile,
      .reference = tile_reference,
+     .offers = tile_offers,
      .axes = link_positions},
 };
 

@@ -2,6 +2,7 @@
 // Padding by a constant, by reflection, by the edge, or around.
 #include <cstring>
 
+#include "ops/box_copy/box_copy.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -112,11 +113,34 @@ void reference(const ReferenceArgs& args) {
   });
 }
 
+/// The element that fills the border, or null when it is not known before run.
+std::shared_ptr<const Tensor> border(const NodeRef& node) {
+  if (node.has(2)) return node.input(2).constant;
+  Tensor t(node.dtype(0), Shape());
+  if (node.dtype(0) == DType::f32) t.as<float>()[0] = node.attrs().real("value", 0);
+  return std::make_shared<const Tensor>(std::move(t));
+}
+
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const std::string mode = node.attrs().string("mode", "constant");
+  const auto fill = mode == "constant" ? border(node) : nullptr;
+  if (mode == "constant" && fill == nullptr) return;
+  const Ints before = node.attrs().integers("before"), extents = extents_of(node.shape(0));
+  offer_box_copy(
+      request, out, "pad",
+      [before, extents, mode](int axis, std::int64_t x) {
+        return source_index(x - before[at(axis)], extents[at(axis)], mode);
+      },
+      fill);
+}
+
 constexpr OpDef kPad[] = {{.name = "pad",
                            .aliases = onnx<"Pad", import_pad>,
                            .category = Category::transposable,
                            .infer = infer,
                            .reference = reference,
+                           .offers = offers,
                            .axes = link_positions}};
 
 }  // namespace

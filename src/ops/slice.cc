@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices with any step, forwards or backwards.
+#include "ops/box_copy/box_copy.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -70,11 +71,20 @@ void reference(const ReferenceArgs& args) {
   });
 }
 
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const Ints begin = request.node.attrs().integers("begin");
+  const Ints step = request.node.attrs().integers("step");
+  offer_box_copy(request, out, "slice", [begin, step](int axis, std::int64_t x) {
+    return begin[at(axis)] + x * step[at(axis)];
+  });
+}
+
 constexpr OpDef kSlice[] = {{.name = "slice",
                              .aliases = onnx<"Slice">,
                              .category = Category::transposable,
                              .infer = infer,
                              .reference = reference,
+                             .offers = offers,
                              .axes = link_positions}};
 
 }  // namespace
