@@ -158,32 +158,116 @@ void link_kept(const NodeRef& node, AxisLinks& links) {
   }
 }
 
+/// Axes other than 1 of both sides, when they are the same in the same order.
+struct KeptAxes {
+  std::vector<Axis> in, out, dropped;
+};
+
+std::optional<KeptAxes> kept_axes(const Shape& x, const Shape& y) {
+  KeptAxes kept;
+  Ints a, b;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (x[i] == 1) {
+      kept.dropped.push_back(x.axis(i));
+    } else {
+      kept.in.push_back(x.axis(i));
+      a.push_back(x[i]);
+    }
+  }
+  for (int i = 0; i < y.rank(); ++i) {
+    if (y[i] == 1) continue;
+    kept.out.push_back(y.axis(i));
+    b.push_back(y[i]);
+  }
+  if (a != b) return std::nullopt;
+  return kept;
+}
+
+void add_relabel(const OfferRequest& request, const Layout& from, const Layout& to,
+                 std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  for (const Offer& o : out) {
+    if (o.in[0] == from && o.out[0] == to) return;
+  }
+  Offer offer;
+  offer.kernel = "relabel";
+  offer.in.resize(at(node.input_count()));
+  offer.in[0] = from;
+  offer.out = {to};
+  offer.relabel = true;
+  out.push_back(std::move(offer));
+}
+
+/// Row-major bytes are the same under every shape. In another layout they are when only axes of
+/// extent 1 come, go or move, and no tail hangs on those.
+void relabel_offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  if (node.output_count() != 1) return;
+  const Shape &x = node.shape(0), &y = node.output().shape;
+  const int size = dtype_bytes(node.dtype(0));
+  add_relabel(request, Layout::row_major(x), Layout::row_major(y), out);
+  if (const auto kept = kept_axes(x, y)) {
+    for (const Layout& l : request.candidates(node.node().inputs[0])) {
+      const Layout to = l.without(kept->dropped).renamed(kept->in, kept->out);
+      if (Mapping(l, x, size).cells() == Mapping(to, y, size).cells()) {
+        add_relabel(request, l, to, out);
+      }
+    }
+  }
+  if (const auto kept = kept_axes(y, x)) {
+    for (const Layout& l : request.candidates(node.node().outputs[0])) {
+      const Layout from = l.without(kept->dropped).renamed(kept->in, kept->out);
+      if (Mapping(l, y, size).cells() == Mapping(from, x, size).cells()) {
+        add_relabel(request, from, l, out);
+      }
+    }
+  }
+}
+
+/// Any layout is as good as any other when nothing changes.
+void identity_offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  if (node.output_count() != 1) return;
+  const Shape &x = node.shape(0), &y = node.output().shape;
+  for (const Layout& l : request.candidates(node.node().inputs[0])) {
+    add_relabel(request, l, l.renamed(x.axes(), y.axes()), out);
+  }
+  for (const Layout& l : request.candidates(node.node().outputs[0])) {
+    add_relabel(request, l.renamed(y.axes(), x.axes()), l, out);
+  }
+}
+
 constexpr OpDef kReshape[] = {
     {.name = "reshape",
      .aliases = onnx<"Reshape">,
      .infer = infer_reshape,
      .reference = copy_reference,
+     .offers = relabel_offers,
      .axes = link_nothing},
     {.name = "flatten",
      .aliases = onnx<"Flatten">,
      .infer = infer_flatten,
      .reference = copy_reference,
+     .offers = relabel_offers,
      .axes = link_nothing},
     {.name = "squeeze",
      .aliases = onnx<"Squeeze">,
      .infer = infer_squeeze,
      .reference = copy_reference,
+     .offers = relabel_offers,
      .axes = link_kept},
     {.name = "unsqueeze",
      .aliases = onnx<"Unsqueeze">,
      .infer = infer_unsqueeze,
      .reference = copy_reference,
+     .offers = relabel_offers,
      .axes = link_kept},
     {.name = "identity",
      .aliases = onnx<"Identity">,
      .category = Category::transposable,
      .infer = infer_identity,
      .reference = copy_reference,
+     .offers = identity_offers,
      .axes = link_positions},
     {.name = "dropout",
      .aliases = onnx<"Dropout">,
