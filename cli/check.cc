@@ -39,8 +39,8 @@ std::vector<fs::path> entries(const fs::path& folder) {
     list.push_back(it->path());
   }
   if (problem) {
-    fail(ErrorCode::bad_input, "cannot read the folder '", folder.string(), "': ",
-         problem.message());
+    fail(ErrorCode::bad_input, "cannot read the folder '", folder.string(),
+         "': ", problem.message());
   }
   std::sort(list.begin(), list.end());
   return list;
@@ -99,8 +99,7 @@ std::string input_name(const NamedTensor& item, std::size_t k,
 /// One folder.
 class Case {
  public:
-  Case(const fs::path& folder, const CheckOptions& options)
-      : folder_(folder), options_(options) {
+  Case(const fs::path& folder, const CheckOptions& options) : folder_(folder), options_(options) {
     options_.model = (folder / kModelFile).string();
   }
 
@@ -141,8 +140,9 @@ class Case {
       const int index = session_->input_index(names[k]);
       const Tensor& tensor = given[k].tensor;
       const Port& port = session_->inputs()[static_cast<std::size_t>(index)];
-      session_->set_input(index, view_as(tensor, port, format_order(DataFormat::none, DataFormat::none,
-                                                                    tensor.shape().rank(), "")));
+      session_->set_input(index, view_as(tensor, port,
+                                         format_order(DataFormat::none, DataFormat::none,
+                                                      tensor.shape().rank(), "")));
     }
     session_->run();
     return compare(read_tensors(set, "output"));
@@ -223,7 +223,8 @@ int run(const CheckOptions& options, const Streams& streams) {
   const Stopwatch watch;
   bool progress = false;
   for (std::size_t i = 0; i < folders.size(); ++i) {
-    const std::string name = one_line(fs::absolute(folders[i]).lexically_normal().filename().string());
+    const std::string name =
+        one_line(fs::absolute(folders[i]).lexically_normal().filename().string());
     if (streams.err_is_terminal && watch.ms() > kQuietMs) {
       streams.err << fmt::format("\r\033[K{} of {}: {}", i + 1, folders.size(), name) << std::flush;
       progress = true;

@@ -76,10 +76,11 @@ std::string difference(const Tensor& actual, const Tensor& expected, const Toler
     }
   }
   if (wrong == 0) return "";
-  return fmt::format("at {} is {:.9g}, expected {:.9g}; largest error {:g}, allowed {:g}, {} of {} "
-                     "elements differ",
-                     coordinates(static_cast<std::int64_t>(worst), actual.shape()), a[worst],
-                     b[worst], error, allowed, wrong, a.size());
+  return fmt::format(
+      "at {} is {:.9g}, expected {:.9g}; largest error {:g}, allowed {:g}, {} of {} "
+      "elements differ",
+      coordinates(static_cast<std::int64_t>(worst), actual.shape()), a[worst], b[worst], error,
+      allowed, wrong, a.size());
 }
 
 }  // namespace stowage::cli

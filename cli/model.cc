@@ -21,7 +21,7 @@ std::string listed(std::span<const std::string> names) {
 
 /// NAME=VALUE with a name that must be known, or VALUE alone when there is one name.
 std::pair<std::string, std::string> assign(std::string_view option, const std::string& item,
-                                         std::span<const std::string> names) {
+                                           std::span<const std::string> names) {
   auto [name, value] = split_assignment(item, names);
   if (name.empty() && names.size() == 1) name = names[0];
   if (name.empty()) {

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as a caller sees it: exit codes, sentences, files.
+#include "cli/cli.h"
+
+#include <cstring>
+#include <sstream>
+
+#include "cli/io/image.h"
+#include "cli/io/npy.h"
+#include "cli/test_files.h"
+
+namespace stowage::cli {
+namespace {
+
+struct Outcome {
+  int code = 0;
+  std::string out, err;
+};
+
+Outcome stowage(const std::vector<std::string>& arguments) {
+  std::ostringstream out, err;
+  const int code = run_cli(arguments, {out, err});
+  return {code, out.str(), err.str()};
+}
+
+std::string write_floats(const TestFolder& folder, std::string_view name,
+                         const std::vector<std::int64_t>& shape, const std::vector<float>& values) {
+  OutputFile file(folder.path(name));
+  write_npy(file, DType::f32, shape, std::as_bytes(std::span(values)));
+  file.commit();
+  return file.path();
+}
+
+std::string data_path(std::string_view name) {
+  const std::string root = STOWAGE_TEST_DATA;
+  return root.empty() ? "" : root + "/" + std::string(name);
+}
+
+/// `{F}` in an argument stands for the folder.
+std::vector<std::string> placed(std::vector<std::string> arguments, const std::string& folder) {
+  for (std::string& argument : arguments) {
+    const std::size_t at = argument.find("{F}");
+    if (at != std::string::npos) argument.replace(at, 3, folder);
+  }
+  return arguments;
+}
+
+TEST(Cli, RefusalsHaveACodeAndOneLine) {
+  const TestFolder folder;
+  folder.write("empty", "");
+  folder.write("text.onnx", "this is no model");
+  folder.write("text.npy", "this is no array");
+  write_floats(folder, "a.npy", {60}, std::vector<float>(60, 1));
+  const std::vector<std::string> convert = {"convert", "{F}/a.npy", "{F}/out.npy"};
+
+  const struct {
+    std::vector<std::string> arguments;
+    int code;
+    const char* words;
+  } cases[] = {
+      // The command line.
+      {{}, 2, "--help"},
+      {{"fly"}, 2, "--help"},
+      {{"--fly"}, 2, "--fly"},
+      {{"layout"}, 2, "stowage layout --help"},
+      {{"layout", "NCHW", "--fly"}, 2, "--fly"},
+      {{"layout", "NCHW", "--elem-bytes", "many"}, 2, "many"},
+      {{"run"}, 2, "stowage run --help"},
+      {{"bench"}, 2, "MODEL"},
+      {{"check"}, 2, "DIR"},
+      // Layouts and shapes.
+      {{"layout", "n c/ h w"}, 2, "column 5"},
+      {{"layout", "n c/4 h w"}, 2, "c"},
+      {{"layout", ""}, 2, "column 1"},
+      {{"layout", "NCHW", "--shape", "n=1,c=3"}, 2, "dim"},
+      {{"layout", "NCHW", "--shape", "n=1,c=x"}, 2, "column"},
+      {{"layout", "NCHW", "--shape", "n=1,c=-3,h=1,w=1"}, 2, "extent"},
+      {{"layout", "NCHW", "--shape", "n=99999999,c=99999999,h=9,w=9"}, 6, "2^47"},
+      {{"layout", "NCHW", "--map", "--json"}, 2, "--shape"},
+      {{"layout", "NCHW", "--map", "--shape", "n=1,c=1,h=1,w=1"}, 2, "--json"},
+      {{"layout", "NCHW", "--json", "--map", "--shape", "n=1,c=3,h=4000,w=4000"}, 6, "positions"},
+      {{"layout", "NCHW", "--elem-bytes", "0", "--shape", "n=1,c=3,h=4,w=4"}, 2, "--elem-bytes"},
+      {{"layout", "NCHW", "--svg", "{F}/x.svg"}, 2, "--shape"},
+      {{"layout", "NCHW", "--svg", "{F}/no/x.svg", "--shape", "n=1,c=3,h=4,w=4"},
+       3,
+       "cannot write"},
+      // Arrays.
+      {{"convert", "{F}/none.npy", "{F}/o.npy", "--from", "NCHW", "--to", "NHWC", "--shape",
+        "n=1,c=3,h=4,w=5"},
+       3,
+       "none.npy"},
+      {{"convert", "{F}", "{F}/o.npy", "--from", "NCHW", "--to", "NHWC", "--shape",
+        "n=1,c=3,h=4,w=5"},
+       3,
+       "directory"},
+      {{"convert", "{F}/empty", "{F}/o.npy", "--from", "NCHW", "--to", "NHWC", "--shape",
+        "n=1,c=3,h=4,w=5"},
+       3,
+       "no .npy"},
+      {{"convert", "{F}/text.npy", "{F}/o.npy", "--from", "NCHW", "--to", "NHWC", "--shape",
+        "n=1,c=3,h=4,w=5"},
+       3,
+       "no .npy"},
+      {{"convert", "{F}/a.npy", "{F}/no/o.npy", "--from", "NCHW", "--to", "NHWC", "--shape",
+        "n=1,c=3,h=4,w=5"},
+       3,
+       "cannot write"},
+      {{"convert", "{F}/a.npy", "{F}/o.npy", "--from", "NCHW", "--to", "NHWC", "--shape",
+        "n=1,c=3,h=4,w=6"},
+       3,
+       "shape [60]"},
+      {{"convert", "{F}/a.npy", "{F}/o.npy", "--from", "NCHW", "--to", "n o", "--shape",
+        "n=1,c=3,h=4,w=5"},
+       2,
+       "dim"},
+      {{"convert", "{F}/a.npy", "{F}/o.npy", "--from", "NCHW", "--to", "NHWC", "--shape",
+        "n=1,c=3,h=4,w=5", "--dtype", "f31"},
+       2,
+       "f31"},
+      {{"convert", "{F}/a.npy", "{F}/o.npy", "--from", "NCHW", "--to", "NHWC", "--shape",
+        "n=1,c=3,h=4,w=5", "--from-dtype", "bf16"},
+       2,
+       "bf16"},
+      // Models.
+      {{"run", "{F}/none.onnx"}, 3, "none.onnx"},
+      {{"run", "{F}"}, 3, "importing"},
+      {{"run", "{F}/empty"}, 3, "importing"},
+      {{"run", "{F}/text.onnx"}, 3, "text.onnx"},
+      {{"plan", "{F}/text.onnx"}, 3, "text.onnx"},
+      {{"bench", "{F}/text.onnx"}, 3, "text.onnx"},
+      {{"run", "{F}/m.tflite"}, 4, "tflite"},
+      {{"plan", "{F}/m.onnx", "--html", "x.html"}, 4, "--html"},
+      {{"plan", "{F}/m.onnx", "--planner", "rule"}, 4, "rule"},
+      {{"plan", "{F}/m.onnx", "--planner", "best"}, 2, "optimal"},
+      {{"run", "{F}/m.onnx", "--device", "opencl:1"}, 5, "--device cpu"},
+      {{"run", "{F}/m.onnx", "--device", "gpu"}, 2, "gpu"},
+      {{"run", "{F}/m.onnx", "--device", "opencl:x"}, 2, "opencl:x"},
+      {{"run", "{F}/m.onnx", "--threads", "0"}, 2, "--threads 0"},
+      {{"run", "{F}/m.onnx", "--resize", "crop"}, 2, "letterbox"},
+      {{"run", "{F}/m.onnx", "--pixel", "yuv"}, 2, "bgr"},
+      {{"run", "{F}/m.onnx", "--mean", "x"}, 2, "--mean"},
+      {{"run", "{F}/m.onnx", "--norm", "1,"}, 2, "--norm"},
+      {{"run", "{F}/m.onnx", "--output", "x.jpg"}, 2, ".png"},
+      {{"run", "{F}/m.onnx", "--top", "-1"}, 2, "--top"},
+      {{"run", "{F}/m.onnx", "--labels", "x"}, 2, "--top"},
+      {{"bench", "{F}/m.onnx", "--runs", "0"}, 2, "--runs 0"},
+      {{"bench", "{F}/m.onnx", "--warmup", "-1"}, 2, "--warmup"},
+      {{"check", "{F}/none"}, 3, "no folder"},
+      {{"check", "{F}"}, 3, "model.onnx"},
+      {{"check", "{F}", "--rtol", "-1"}, 2, "--rtol"},
+  };
+
+  for (const auto& c : cases) {
+    const Outcome outcome = stowage(placed(c.arguments, folder.root()));
+    std::string line;
+    for (const std::string& argument : c.arguments) line += " " + argument;
+    EXPECT_EQ(outcome.code, c.code) << line << "\n" << outcome.err;
+    EXPECT_NE(outcome.err.find(c.words), std::string::npos) << line << "\n" << outcome.err;
+    EXPECT_EQ(outcome.err.rfind("stowage: ", 0), 0u) << line;
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << line << "\n" << outcome.err;
+    EXPECT_EQ(outcome.out, "") << line;
+  }
+  EXPECT_EQ(folder.list().size(), 4u) << "something was left behind";
+}
+
+TEST(Cli, HelpAndVersion) {
+  for (const char* command : {"run", "plan", "bench", "check", "convert", "layout", "devices"}) {
+    const Outcome outcome = stowage({command, "--help"});
+    EXPECT_EQ(outcome.code, 0) << command;
+    EXPECT_NE(outcome.out.find(command), std::string::npos);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_NE(stowage({"--help"}).out.find(command), std::string::npos);
+  }
+  EXPECT_EQ(stowage({"--version"}).out.rfind("stowage ", 0), 0u);
+}
+
+TEST(Cli, OneLineTellsACaretInWords) {
+  EXPECT_EQ(one_line("plain"), "plain");
+  EXPECT_EQ(one_line("ab cd\n   ^ expected x"), "expected x, at column 4 of 'ab cd'");
+  EXPECT_EQ(one_line("a\x1b[31m\nb"), "a\\x1b[31m; b");
+}
+
+TEST(CliLayout, JsonWithoutAShape) {
+  const Json json = Json::parse(stowage({"layout", "nChw4c", "--json"}).out);
+  EXPECT_EQ(json["layout"], "n c/4 h w c%4");
+  EXPECT_EQ(json["dims"], "nchw");
+  EXPECT_TRUE(json["extents"].is_null());
+}
+
+TEST(CliLayout, JsonOfAShape) {
+  const Outcome outcome = stowage({"layout", "y:(n h) x:(c/4 w) lane:c%4", "--shape",
+                                   "n=1,c=6,h=2,w=3", "--elem-bytes", "2", "--json", "--map"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  std::vector<std::string> keys;
+  for (const auto& item : json.items()) keys.push_back(item.key());
+  EXPECT_EQ(keys, (std::vector<std::string>{"layout", "dims", "shape", "element_bytes", "extents",
+                                            "bytes", "cells", "bijective", "positions"}));
+  EXPECT_EQ(json["extents"].dump(), R"({"y":2,"x":6,"lane":4})");
+  EXPECT_EQ(json["cells"].dump(), R"({"data":36,"tail":12,"gap":0})");
+  EXPECT_EQ(json["bytes"], 96);
+  EXPECT_EQ(json["bijective"], false);
+  // Channel 5, row 1, column 2: the second block of channels, its second lane.
+  EXPECT_EQ(json["positions"][35].dump(), "[1,5,1]");
+}
+
+TEST(CliLayout, TextAndPicture) {
+  const TestFolder folder;
+  const Outcome outcome =
+      stowage({"layout", "NCHW4c", "--shape", "n=1,c=6,h=2,w=3", "--svg", folder.path("l.svg")});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("n c/4 h w c%4"), std::string::npos);
+  EXPECT_NE(outcome.out.find("48 cells"), std::string::npos) << outcome.out;
+  EXPECT_NE(folder.read("l.svg").find("<svg"), std::string::npos);
+  EXPECT_EQ(stowage({"layout", "NCHW"}).code, 0);
+}
+
+TEST(CliLayout, AgreesWithTheGoldenPositions) {
+  const std::string file = data_path("spec/golden_layouts.json");
+  if (file.empty()) GTEST_SKIP() << "skipped: no test data";
+  std::ifstream in(file);
+  const Json golden = Json::parse(in);
+  ASSERT_GT(golden.size(), 50u);
+  for (const Json& entry : golden) {
+    std::string shape;
+    const std::string dims = entry["dims"];
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      shape += (i == 0 ? "" : ",") + dims.substr(i, 1) + "=" + entry["shape"][i].dump();
+    }
+    const Outcome outcome = stowage({"layout", entry["layout"], "--shape", shape, "--elem-bytes",
+                                     entry["element_bytes"].dump(), "--json", "--map"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Json json = Json::parse(outcome.out);
+    for (const char* key :
+         {"layout", "dims", "shape", "element_bytes", "extents", "cells", "positions"}) {
+      EXPECT_EQ(json[key], entry[key]) << entry["name"] << " " << shape << " " << key;
+    }
+  }
+}
+
+TEST(CliConvert, PhysicalArrays) {
+  const TestFolder folder;
+  // n=1 c=3 h=1 w=2
+  const std::vector<float> nchw = {1, 2, 3, 4, 5, 6};
+
+  const struct {
+    const char *from, *to;
+    std::vector<std::int64_t> in_shape, out_shape;
+    std::vector<float> want;
+  } cases[] = {
+      {"NCHW", "NHWC", {6}, {6}, {1, 3, 5, 2, 4, 6}},
+      {"NCHW", "NHWC", {1, 3, 1, 2}, {6}, {1, 3, 5, 2, 4, 6}},
+      {"NCHW", "nChw4c", {6}, {8}, {1, 3, 5, 0, 2, 4, 6, 0}},
+      {"NCHW", "y:(n h) x:(c/4 w) lane:c%4", {6}, {1, 2, 4}, {1, 3, 5, 0, 2, 4, 6, 0}},
+      // Planes of two floats, each rounded up to 16 bytes: the gap is written as zero.
+      {"NCHW", "c (h w)~16B", {6}, {12}, {1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0}},
+  };
+
+  for (const auto& c : cases) {
+    write_floats(folder, "in.npy", c.in_shape, nchw);
+    const Outcome outcome = stowage({"convert", folder.path("in.npy"), folder.path("out.npy"),
+                                     "--from", c.from, "--to", c.to, "--shape", "n=1,c=3,h=1,w=2"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Tensor out = read_npy(folder.path("out.npy"));
+    EXPECT_TRUE(std::equal(c.out_shape.begin(), c.out_shape.end(), out.shape().extents().begin(),
+                           out.shape().extents().end()));
+    const auto have = out.as<float>();
+    EXPECT_EQ(std::vector<float>(have.begin(), have.end()), c.want) << c.to;
+    // And back.
+    const Outcome back = stowage({"convert", folder.path("out.npy"), folder.path("back.npy"),
+                                  "--from", c.to, "--to", c.from, "--shape", "n=1,c=3,h=1,w=2"});
+    ASSERT_EQ(back.code, 0) << back.err;
+    const Tensor again = read_npy(folder.path("back.npy"));
+    const auto values = again.as<float>();
+    EXPECT_EQ(std::vector<float>(values.begin(), values.end()), nchw) << c.to;
+  }
+}
+
+TEST(CliConvert, ChangesTheType) {
+  const TestFolder folder;
+  write_floats(folder, "in.npy", {4}, {0, 1, 2.5f, 300});
+  const std::vector<std::string> common = {"--from", "w", "--to", "w", "--shape", "w=4"};
+  const auto convert = [&](std::string in, std::string out, std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"convert", folder.path(in), folder.path(out)};
+    arguments.insert(arguments.end(), common.begin(), common.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = stowage(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+  };
+  convert("in.npy", "u8.npy", {"--dtype", "u8"});
+  const Tensor bytes = read_npy(folder.path("u8.npy"));
+  EXPECT_EQ(bytes.dtype(), DType::u8);
+  EXPECT_EQ(bytes.as<std::uint8_t>()[2], 2);
+  EXPECT_EQ(bytes.as<std::uint8_t>()[3], 255);
+  convert("in.npy", "bf16.npy", {"--dtype", "bf16"});
+  EXPECT_EQ(read_npy(folder.path("bf16.npy")).as<std::uint16_t>()[1], 0x3f80);
+  convert("bf16.npy", "same.npy", {"--dtype", "bf16"});
+  EXPECT_EQ(read_npy(folder.path("same.npy")).as<std::uint16_t>()[1], 0x3f80);
+  convert("bf16.npy", "f32.npy", {"--from-dtype", "bf16", "--dtype", "f32"});
+  EXPECT_EQ(read_npy(folder.path("f32.npy")).as<float>()[2], 2.5f);
+}
+
+TEST(CliDevices, NamesTheCpu) {
+  EXPECT_EQ(stowage({"devices"}).out.rfind("cpu  ", 0), 0u);
+  const Json json = Json::parse(stowage({"devices", "--json"}).out);
+  EXPECT_EQ(json["devices"][0]["device"], "cpu");
+  EXPECT_GE(json["devices"][0]["threads"], 1);
+}
+
+}  // namespace
+}  // namespace stowage::cli
