@@ -41,6 +41,15 @@ int report(const Streams& streams, ErrorCode code, std::string_view sentence) {
   return static_cast<int>(code);
 }
 
+std::string no_command(const std::string& first, std::span<const Command> commands) {
+  std::string names;
+  for (const Command& command : commands) {
+    names += text(names.empty() ? "" : ", ", command.app->get_name());
+  }
+  return text(first.empty() ? "there is nothing to do" : text("there is no command '", first, "'"),
+              "; choose one of ", names, ", or --help");
+}
+
 int dispatch(std::vector<std::string> arguments, const Streams& streams) {
   CLI::App app(kDescription, "stowage");
   app.footer(kFooter);
@@ -52,6 +61,7 @@ int dispatch(std::vector<std::string> arguments, const Streams& streams) {
       add_check(app, streams),   add_convert(app, streams), add_layout(app, streams),
       add_devices(app, streams),
   };
+  const std::string first = arguments.empty() ? "" : arguments.front();
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
   try {
     app.parse(std::move(arguments));
@@ -61,10 +71,12 @@ int dispatch(std::vector<std::string> arguments, const Streams& streams) {
   } catch (const CLI::ParseError& error) {
     const Command* chosen = std::find_if(std::begin(commands), std::end(commands),
                                          [](const Command& c) { return c.app->parsed(); });
-    const std::string help =
-        chosen == std::end(commands) ? "stowage" : "stowage " + chosen->app->get_name();
+    if (chosen == std::end(commands)) {
+      return report(streams, ErrorCode::usage, no_command(first, commands));
+    }
     return report(streams, ErrorCode::usage,
-                  text(error.what(), "; '", help, " --help' tells what is understood"));
+                  text(error.what(), "; 'stowage ", chosen->app->get_name(),
+                       " --help' tells what is understood"));
   }
   for (const Command& command : commands) {
     if (command.app->parsed()) return command.act();

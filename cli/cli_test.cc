@@ -2,39 +2,10 @@
 // The command line as a caller sees it: exit codes, sentences, files.
 #include "cli/cli.h"
 
-#include <cstring>
-#include <sstream>
-
-#include "cli/io/image.h"
-#include "cli/io/npy.h"
-#include "cli/test_files.h"
+#include "cli/test_cli.h"
 
 namespace stowage::cli {
 namespace {
-
-struct Outcome {
-  int code = 0;
-  std::string out, err;
-};
-
-Outcome stowage(const std::vector<std::string>& arguments) {
-  std::ostringstream out, err;
-  const int code = run_cli(arguments, {out, err});
-  return {code, out.str(), err.str()};
-}
-
-std::string write_floats(const TestFolder& folder, std::string_view name,
-                         const std::vector<std::int64_t>& shape, const std::vector<float>& values) {
-  OutputFile file(folder.path(name));
-  write_npy(file, DType::f32, shape, std::as_bytes(std::span(values)));
-  file.commit();
-  return file.path();
-}
-
-std::string data_path(std::string_view name) {
-  const std::string root = STOWAGE_TEST_DATA;
-  return root.empty() ? "" : root + "/" + std::string(name);
-}
 
 /// `{F}` in an argument stands for the folder.
 std::vector<std::string> placed(std::vector<std::string> arguments, const std::string& folder) {
@@ -59,8 +30,8 @@ TEST(Cli, RefusalsHaveACodeAndOneLine) {
     const char* words;
   } cases[] = {
       // The command line.
-      {{}, 2, "--help"},
-      {{"fly"}, 2, "--help"},
+      {{}, 2, "run, plan, bench"},
+      {{"fly"}, 2, "no command 'fly'"},
       {{"--fly"}, 2, "--fly"},
       {{"layout"}, 2, "stowage layout --help"},
       {{"layout", "NCHW", "--fly"}, 2, "--fly"},

@@ -73,7 +73,9 @@ Json extents_json(const Mapping& mapping) {
 
 Json layout_json(const Layout& layout, const Mapping* mapping, const LayoutOptions& options) {
   Json json;
-  json["layout"] = layout.text();
+  // An expression is printed as it was written, a word such as NCHW in the long form.
+  const bool expression = options.layout.find_first_of(" /%:(~") != std::string::npos;
+  json["layout"] = expression ? options.layout : layout.text();
   if (mapping == nullptr) {
     json["dims"] = dims_text(layout.axes());
     for (const char* key : {"shape", "element_bytes", "extents", "bytes", "cells", "bijective"}) {

@@ -103,12 +103,12 @@ std::optional<ImagePort> image_port(std::span<const std::int64_t> extents) {
   if (rank != 3 && rank != 4) return std::nullopt;
   const std::size_t first = rank - 3;
   if (first == 1 && extents[0] > 1) return std::nullopt;
-  const auto is_channels = [&](std::size_t axis) {
-    return extents[axis] == 1 || extents[axis] == 3;
-  };
   std::size_t c = first, h = first + 1, w = first + 2;
-  if (!is_channels(c)) {
-    if (!is_channels(first + 2)) return std::nullopt;
+  // Three channels at either end tell more than one: a picture of three rows or columns is rare.
+  const auto both = std::pair(extents[first], extents[first + 2]);
+  const bool channels_first = both.first == 3 || (both.first == 1 && both.second != 3);
+  if (!channels_first) {
+    if (both.second != 1 && both.second != 3) return std::nullopt;
     c = first + 2, h = first, w = first + 1;
   }
   const auto extent = [&](std::size_t axis) {

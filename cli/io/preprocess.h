@@ -40,8 +40,8 @@ struct ImagePort {
   int height_axis = 0, width_axis = 0, channel_axis = 0;
 };
 
-/// [N, C, H, W], [N, H, W, C] with N = 1 and C = 1 or 3, or the same without N. An extent that is
-/// negative is free.
+/// [N, C, H, W], [N, H, W, C] with N = 1 and C = 1 or 3, or the same without N. Where both ends
+/// could be C, an end of 3 is. An extent that is negative is free.
 std::optional<ImagePort> image_port(std::span<const std::int64_t> extents);
 
 /// Exactly `width` x `height`.
