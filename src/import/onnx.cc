@@ -30,6 +30,10 @@ std::string operator_name(const ForeignNode& node) {
 
 bool is_constant(const ForeignNode& node) { return node.domain.empty() && node.type == "Constant"; }
 
+/// What the outputs of nodes have until their operator gives them a shape; one that keeps it is
+/// an output that the operator does not have.
+Shape unset_shape() { return Shape::parse("unset=0"); }
+
 class Importer {
  public:
   Importer(const InputFile& file, const ImportOptions& options)
@@ -51,6 +55,7 @@ class Importer {
     for (OnnxNode& node : onnx_.nodes) add_node(node);
     add_outputs();
     infer_shapes(*graph_);
+    check_outputs();
     check_sizes();
     return graph_;
   }
@@ -67,6 +72,7 @@ class Importer {
   void declare_outputs(const OnnxNode& node);
   void add_node(OnnxNode& node);
   void add_outputs();
+  void check_outputs();
   void check_sizes();
 
   void define(const std::string& name, ValueId id) {
@@ -277,6 +283,7 @@ void Importer::declare_outputs(const OnnxNode& node) {
     any = true;
     Value value;
     value.name = name;
+    value.shape = unset_shape();
     define(name, graph_->add_value(std::move(value)));
   }
   if (!any) fail(ErrorCode::bad_input, "the node has no output");
@@ -321,6 +328,18 @@ void Importer::add_outputs() {
       fail(ErrorCode::bad_input, "the output '", name, "' is listed twice");
     }
     graph_->outputs.push_back(it->second);
+  }
+}
+
+void Importer::check_outputs() {
+  const Shape unset = unset_shape();
+  for (NodeId id = 0; id < graph_->node_count(); ++id) {
+    const Node& node = graph_->node(id);
+    for (ValueId v : node.outputs) {
+      if (v == kNoValue || graph_->value(v).shape != unset) continue;
+      const Trail trail("node", node.name, node.op->name);
+      fail(ErrorCode::bad_input, "its operator has no output for '", graph_->value(v).name, "'");
+    }
   }
 }
 

@@ -184,6 +184,9 @@ TEST(BadModels, Graphs) {
        ErrorCode::bad_input, "no operator"},
       {"a node without output", relu([](OnnxBuilder& b) { b.node("Relu", {"x"}, {}); }),
        ErrorCode::bad_input, "no output"},
+      {"more outputs than the operator has",
+       relu([](OnnxBuilder& b) { b.last_node().add_output("extra"); }), ErrorCode::bad_input,
+       "no output for 'extra' [node 'n_y' ("},
       {"a node with empty outputs", relu([](OnnxBuilder& b) {
          b.node("Relu", {"x"}, {"", ""});
        }),
