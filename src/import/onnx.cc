@@ -333,13 +333,18 @@ void Importer::add_outputs() {
 
 void Importer::check_outputs() {
   const Shape unset = unset_shape();
-  for (NodeId id = 0; id < graph_->node_count(); ++id) {
-    const Node& node = graph_->node(id);
-    for (ValueId v : node.outputs) {
-      if (v == kNoValue || graph_->value(v).shape != unset) continue;
-      const Trail trail("node", node.name, node.op->name);
-      fail(ErrorCode::bad_input, "its operator has no output for '", graph_->value(v).name, "'");
+  for (ValueId v = 0; v < graph_->value_count(); ++v) {
+    const Value& value = graph_->value(v);
+    const bool has_shape = value.shape != unset;
+    if (value.producer == kNoNode) {
+      if (has_shape || value.constant == nullptr) continue;
+      fail(ErrorCode::bad_input, "the operator of '", value.name, "' has no such output");
     }
+    const Node& node = graph_->node(value.producer);
+    const bool made = std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end();
+    if (made && has_shape) continue;
+    const Trail trail("node", node.name, node.op->name);
+    fail(ErrorCode::bad_input, "its operator has no such output as '", value.name, "'");
   }
 }
 

@@ -186,7 +186,19 @@ TEST(BadModels, Graphs) {
        ErrorCode::bad_input, "no output"},
       {"more outputs than the operator has",
        relu([](OnnxBuilder& b) { b.last_node().add_output("extra"); }), ErrorCode::bad_input,
-       "no output for 'extra' [node 'n_y' ("},
+       "no such output as 'extra' [node 'n_y' ("},
+      {"more outputs of a constant", relu([](OnnxBuilder& b) {
+         b.weights("w", {2}).node("Relu", {"w"}, {"z", "extra"});
+       }),
+       ErrorCode::bad_input, "'extra' has no such output"},
+      {"more outputs of a shape", relu([](OnnxBuilder& b) {
+         b.node("Shape", {"y"}, {"z", "extra"});
+       }),
+       ErrorCode::bad_input, "no such output as 'extra'"},
+      {"more outputs of a dropout", relu([](OnnxBuilder& b) {
+         b.node("Dropout", {"y"}, {"z", "mask", "extra"});
+       }),
+       ErrorCode::bad_input, "no such output as 'extra'"},
       {"a node with empty outputs", relu([](OnnxBuilder& b) {
          b.node("Relu", {"x"}, {"", ""});
        }),
