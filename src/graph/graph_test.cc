@@ -132,6 +132,25 @@ TEST(Infer, FoldsWhatIsConstant) {
   verify(c.graph);
 }
 
+TEST(Infer, DoesNotFoldBombs) {
+  // 2^26 elements out of one, again and again: the node stays, nothing is allocated.
+  const OpDef bomb{.name = "bomb", .infer = [](const NodeRef& n) {
+                     n.set_output(0, DType::f32, {1 << 13, 1 << 13});
+                   }};
+  Graph g;
+  Tensor one(DType::f32, Shape("a", {1}));
+  const ValueId x = g.add_constant("x", std::move(one));
+  for (int i = 0; i < 12; ++i) {
+    Node n;
+    n.op = &bomb;  // without a reference: folding it would crash
+    n.inputs = {x};
+    n.outputs = {g.add_value({.name = "y"})};
+    g.add_node(std::move(n));
+  }
+  infer_shapes(g);
+  EXPECT_EQ(g.topological_order().size(), 12u);
+}
+
 TEST(Infer, SaysWhereItFailed) {
   const OpDef broken{.name = "broken", .aliases = {}, .infer = [](const NodeRef& n) {
                        normal_axis(7, n.rank(0));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes of everything, and the values of everything that is already known.
+#include <algorithm>
+
 #include "base/text.h"
 #include "base/trail.h"
 #include "graph/op_def.h"
@@ -8,19 +10,35 @@ namespace stowage {
 
 namespace {
 
-/// Folding may not turn a small file into a large process.
-constexpr std::int64_t kLargestFoldedElements = std::int64_t{1} << 26;
+/// Folding may not turn a small file into a large process or a long wait. What is not folded stays
+/// in the graph and runs as any other node.
+class FoldBudget {
+ public:
+  /// The inputs are constant, and computing the outputs now is affordable; takes it off the budget.
+  bool take(const NodeRef& node) {
+    double in = 0, out = 0;  // elements; doubles, because sums of extents of 2^47 are possible
+    for (ValueId v : node.node().inputs) {
+      if (v == kNoValue) continue;
+      if (node.graph().value(v).constant == nullptr) return false;
+      in += static_cast<double>(node.graph().value(v).shape.elements());
+    }
+    for (ValueId v : node.node().outputs) {
+      if (v != kNoValue) out += static_cast<double>(node.graph().value(v).shape.elements());
+    }
+    // Kernels with windows and products may look at every input for every output.
+    if (node.node().op->category == Category::fixed && in * out > kMostProducts) return false;
+    const double growth = std::max(out - in, 0.0);
+    if (out > elements_ || growth > growth_) return false;
+    elements_ -= out;
+    growth_ -= growth;
+    return true;
+  }
 
-bool foldable(const NodeRef& node) {
-  for (ValueId v : node.node().inputs) {
-    if (v != kNoValue && node.graph().value(v).constant == nullptr) return false;
-  }
-  std::int64_t elements = 0;
-  for (ValueId v : node.node().outputs) {
-    if (v != kNoValue) elements += node.graph().value(v).shape.elements();
-  }
-  return elements <= kLargestFoldedElements;
-}
+ private:
+  static constexpr double kMostProducts = 1 << 28;
+  double elements_ = 1 << 27;  ///< all that folding may make: weights that are transposed, say
+  double growth_ = 1 << 22;    ///< what it may make out of nothing: ConstantOfShape, Expand
+};
 
 void fold(const NodeRef& node) {
   Graph& graph = node.graph();
@@ -54,6 +72,7 @@ void fold(const NodeRef& node) {
 }  // namespace
 
 void infer_shapes(Graph& graph) {
+  FoldBudget budget;
   for (NodeId id : graph.topological_order()) {
     const NodeRef node(graph, id);
     const Node& n = graph.node(id);
@@ -68,7 +87,7 @@ void infer_shapes(Graph& graph) {
       }
     }
     n.op->infer(node);
-    if (foldable(node)) fold(node);
+    if (budget.take(node)) fold(node);
   }
 }
 
