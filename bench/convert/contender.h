@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a contender gets and what it gives: one file for each of them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "stowage/layout.h"
+
+namespace stowage::bench {
+
+struct Case {
+  std::string_view name, from, to;
+  Shape shape;
+  DType src = DType::f32, dst = DType::f32;
+  double goal = 0;  ///< fraction of memcpy, one thread; 0 = none stated
+
+  Mapping source() const { return {Layout::parse(from), shape, dtype_bytes(src)}; }
+
+  Mapping destination() const { return {Layout::parse(to), shape, dtype_bytes(dst)}; }
+
+  /// Read and written, tails included.
+  std::size_t bytes() const;
+};
+
+/// Named sets: "goals", "channels", "sizes", "ranks".
+std::vector<Case> cases(std::string_view set);
+
+using Move = std::function<void(const void* src, void* dst)>;
+
+/// A move for the case, or an empty one where the contender has none. `threads` includes the
+/// caller.
+Move make_memcpy(const Case& c, int threads);
+Move make_stowage(const Case& c, int threads);
+Move make_naive(const Case& c, int threads);
+Move make_onednn(const Case& c, int threads);
+
+}  // namespace stowage::bench

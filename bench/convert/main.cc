@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench_convert [--set goals|channels|sizes|ranks|all] [--threads N] [--cold] [--rounds N]
+//               [--filter TEXT] [--json FILE] [--no-check]
+// Prints, for each case, the time of memcpy for the same bytes and what fraction of its speed each
+// contender reaches; every contender's result is checked before it is timed.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "bench/convert/measure.h"
+#include "stowage/convert.h"
+#include "stowage/error.h"
+
+namespace stowage::bench {
+namespace {
+
+struct Arguments {
+  std::string set = "goals", filter, json;
+  int threads = 1;
+  bool check = true;
+  Settings settings;
+};
+
+Arguments parse(int argc, char** argv) {
+  Arguments a;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view key = argv[i];
+    const auto value = [&]() -> const char* {
+      if (i + 1 >= argc) throw Error(ErrorCode::usage, std::string(key) + " needs a value");
+      return argv[++i];
+    };
+    if (key == "--set") {
+      a.set = value();
+    } else if (key == "--filter") {
+      a.filter = value();
+    } else if (key == "--json") {
+      a.json = value();
+    } else if (key == "--threads") {
+      a.threads = std::atoi(value());
+    } else if (key == "--rounds") {
+      a.settings.rounds = std::max(1, std::atoi(value()));
+    } else if (key == "--cold") {
+      a.settings.cold = true;
+    } else if (key == "--no-check") {
+      a.check = false;
+    } else {
+      throw Error(ErrorCode::usage, "unknown option " + std::string(key));
+    }
+  }
+  return a;
+}
+
+std::string machine() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+/// Microseconds to compile the conversion, at best.
+double compile_us(const Case& c) {
+  const Mapping src = c.source(), dst = c.destination();
+  double best = 1e30;
+  for (int i = 0; i < 200; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Conversion move(c.src, src, c.dst, dst);
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    best = std::min(best, took.count());
+  }
+  return best;
+}
+
+nlohmann::json run_case(const Case& c, const Arguments& args) {
+  std::vector<Entry> entries;
+  entries.push_back({"memcpy", make_memcpy(c, args.threads)});
+  const auto enter = [&](std::string_view name, Move move) {
+    if (!move) return;
+    if (args.check && !agrees(c, move)) {
+      std::printf("%.*s gives a wrong result for %.*s\n", static_cast<int>(name.size()),
+                  name.data(), static_cast<int>(c.name.size()), c.name.data());
+      return;
+    }
+    entries.push_back({name, std::move(move)});
+  };
+  enter("stowage", make_stowage(c, args.threads));
+#ifdef STOWAGE_BENCH_ONEDNN
+  enter("oneDNN", make_onednn(c, args.threads));
+#endif
+  enter("naive", make_naive(c, args.threads));
+  measure(c, entries, args.settings);
+  const std::string kernel = Conversion(c.src, c.source(), c.dst, c.destination()).kernel();
+  nlohmann::json out = {{"case", c.name},
+                        {"from", c.from},
+                        {"to", c.to},
+                        {"shape", c.shape.text()},
+                        {"src", dtype_name(c.src)},
+                        {"dst", dtype_name(c.dst)},
+                        {"bytes", c.bytes()},
+                        {"kernel", kernel},
+                        {"compile_us", compile_us(c)},
+                        {"contenders", nlohmann::json::array()}};
+  if (c.goal > 0) out["goal"] = c.goal;
+  std::printf("%-29s %-24s %-3s %9.1f KB %-22s %9.2f", std::string(c.name).c_str(),
+              c.shape.text().c_str(), std::string(dtype_name(c.src)).c_str(),
+              static_cast<double>(c.bytes()) / 1e3, kernel.c_str(), entries[0].min_us);
+  for (const Entry& e : entries) {
+    out["contenders"].push_back({{"name", e.name},
+                                 {"min_us", e.min_us},
+                                 {"median_us", e.median_us},
+                                 {"fraction_of_memcpy", e.of_roof}});
+    if (&e != &entries[0]) std::printf("  %s %.2f", std::string(e.name).c_str(), e.of_roof);
+  }
+  if (c.goal > 0)
+    std::printf("  goal %.2f%s", c.goal,
+                entries.size() > 1 && entries[1].of_roof < c.goal ? " MISSED" : "");
+  std::printf("\n");
+  std::fflush(stdout);
+  return out;
+}
+
+int run(int argc, char** argv) {
+  const Arguments args = parse(argc, argv);
+  nlohmann::json report = {{"machine", machine()},
+                           {"threads", args.threads},
+                           {"state", args.settings.cold ? "cold" : "warm"},
+                           {"rounds", args.settings.rounds},
+                           {"cases", nlohmann::json::array()}};
+  std::printf(
+      "%s, %d thread(s), %s caches; columns: case, shape, type, bytes moved, kernel, memcpy us, "
+      "then fractions of memcpy's speed\n",
+      machine().c_str(), args.threads, args.settings.cold ? "cold" : "warm");
+  const std::vector<std::string> sets =
+      args.set == "all" ? std::vector<std::string>{"goals", "channels", "sizes", "ranks"}
+                        : std::vector{args.set};
+  for (const std::string& set : sets) {
+    for (const Case& c : cases(set)) {
+      if (std::string(c.name).find(args.filter) == std::string::npos) continue;
+      report["cases"].push_back(run_case(c, args));
+    }
+  }
+  if (!args.json.empty()) std::ofstream(args.json) << report.dump(1) << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace stowage::bench
+
+int main(int argc, char** argv) {
+  try {
+    return stowage::bench::run(argc, argv);
+  } catch (const stowage::Error& e) {
+    std::fprintf(stderr, "bench_convert: %s\n", e.what());
+    return static_cast<int>(e.code());
+  }
+}

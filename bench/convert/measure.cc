@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/convert/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include "convert/oracle.h"
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace stowage::bench {
+namespace {
+
+struct Free {
+  void operator()(unsigned char* p) const { std::free(p); }
+};
+
+using Buffer = std::unique_ptr<unsigned char, Free>;
+
+/// Aligned to 2 MiB where it is large, as allocators of engines do; filled with small f32 numbers.
+Buffer make_buffer(std::size_t bytes, DType dtype) {
+  const std::size_t align = bytes >= (1u << 21) ? 1u << 21 : 4096;
+  Buffer out(static_cast<unsigned char*>(
+      std::aligned_alloc(align, (bytes + 64 + align - 1) / align * align)));
+  std::mt19937 random(1);
+  for (std::size_t i = 0; i < bytes; ++i) out.get()[i] = static_cast<unsigned char>(random());
+  if (dtype == DType::f32) {
+    for (std::size_t i = 0; i + 4 <= bytes; i += 4) {
+      const float v = static_cast<float>(random() % 256);
+      std::memcpy(out.get() + i, &v, 4);
+    }
+  }
+  if (dtype == DType::f16 || dtype == DType::bf16) {  // neither NaN nor infinity
+    for (std::size_t i = 1; i < bytes; i += 2) out.get()[i] &= 0xbf;
+  }
+  return out;
+}
+
+void evict(const unsigned char* p, std::size_t bytes) {
+#if defined(__x86_64__)
+  for (std::size_t i = 0; i < bytes; i += 64) _mm_clflush(p + i);
+  _mm_mfence();
+#else
+  static std::vector<unsigned char> other(256u << 20);
+  for (std::size_t i = 0; i < other.size(); i += 64) ++other[i];
+  static_cast<void>(p);
+  static_cast<void>(bytes);
+#endif
+}
+
+double now_us() {
+  using namespace std::chrono;
+  return duration<double, std::micro>(steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+void measure(const Case& c, std::vector<Entry>& entries, const Settings& settings) {
+  const std::size_t in = c.source().bytes(), out = c.destination().bytes();
+  const Buffer src = make_buffer(in, c.src), dst = make_buffer(out, c.dst);
+  std::vector<std::vector<double>> times(entries.size());
+  std::vector<int> repeats(entries.size(), 1);
+  for (int round = -1; round < settings.rounds; ++round) {
+    for (std::size_t k = 0; k < entries.size(); ++k) {
+      double us = 0;
+      if (settings.cold) {
+        evict(src.get(), in);
+        evict(dst.get(), out);
+      } else {
+        entries[k].move(src.get(), dst.get());  // the caches as this contender leaves them
+      }
+      const double begin = now_us();
+      for (int i = 0; i < repeats[k]; ++i) entries[k].move(src.get(), dst.get());
+      us = (now_us() - begin) / repeats[k];
+      if (round >= 0) {
+        times[k].push_back(us);
+      } else if (!settings.cold) {
+        repeats[k] = std::clamp(static_cast<int>(settings.batch_us / us), 1, 100000);
+      }
+    }
+  }
+  for (std::size_t k = 0; k < entries.size(); ++k) {
+    std::sort(times[k].begin(), times[k].end());
+    entries[k].min_us = times[k].front();
+    entries[k].median_us = times[k][times[k].size() / 2];
+    entries[k].of_roof = entries[0].min_us / entries[k].min_us;
+  }
+}
+
+bool agrees(const Case& c, const Move& move) {
+  const Mapping src = c.source(), dst = c.destination();
+  const Buffer from = make_buffer(src.bytes(), c.src);
+  const Buffer got = make_buffer(dst.bytes(), DType::u8),
+               want = make_buffer(dst.bytes(), DType::u8);
+  convert_by_oracle(c.src, src, from.get(), c.dst, dst, want.get());
+  move(from.get(), got.get());
+  const auto e = static_cast<std::size_t>(dtype_bytes(c.dst));
+  for (std::int64_t cell = 0; cell < dst.cells(); ++cell) {  // others may write gaps
+    std::array<std::int64_t, kMaxRank> x;
+    const std::size_t at = static_cast<std::size_t>(cell) * e;
+    if (std::memcmp(got.get() + at, want.get() + at, e) != 0 && dst.inverse(cell, x) != Cell::gap)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace stowage::bench

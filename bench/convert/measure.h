@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times of contenders that take turns, so that whatever disturbs one disturbs them all.
+#pragma once
+
+#include "bench/convert/contender.h"
+
+namespace stowage::bench {
+
+struct Entry {
+  std::string_view name;
+  Move move;
+  double min_us = 0, median_us = 0;
+  double of_roof = 0;  ///< time of the first entry over the time of this one, at their best
+};
+
+struct Settings {
+  int rounds = 25;
+  double batch_us = 200;  ///< one turn of a contender
+  bool cold = false;      ///< caches are emptied of both buffers before each call
+};
+
+/// Runs the entries in turn over buffers of the case. The first entry is the roof.
+void measure(const Case& c, std::vector<Entry>& entries, const Settings& settings);
+
+/// Whether the move gives the bytes of the conversion's twin.
+bool agrees(const Case& c, const Move& move);
+
+}  // namespace stowage::bench
