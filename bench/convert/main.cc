@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_convert [--set goals|channels|sizes|ranks|all] [--threads N] [--cold] [--rounds N]
-//               [--filter TEXT] [--json FILE] [--no-check]
+//               [--filter TEXT] [--only CONTENDER] [--json FILE] [--no-check]
 // Prints, for each case, the time of memcpy for the same bytes and what fraction of its speed each
 // contender reaches; every contender's result is checked before it is timed.
 #include <chrono>
@@ -17,7 +17,7 @@ namespace stowage::bench {
 namespace {
 
 struct Arguments {
-  std::string set = "goals", filter, json;
+  std::string set = "goals", filter, only, json;
   int threads = 1;
   bool check = true;
   Settings settings;
@@ -35,6 +35,8 @@ Arguments parse(int argc, char** argv) {
       a.set = value();
     } else if (key == "--filter") {
       a.filter = value();
+    } else if (key == "--only") {
+      a.only = value();
     } else if (key == "--json") {
       a.json = value();
     } else if (key == "--threads") {
@@ -77,7 +79,7 @@ nlohmann::json run_case(const Case& c, const Arguments& args) {
   std::vector<Entry> entries;
   entries.push_back({"memcpy", make_memcpy(c, args.threads)});
   const auto enter = [&](std::string_view name, Move move) {
-    if (!move) return;
+    if (!move || (!args.only.empty() && name != args.only)) return;
     if (args.check && !agrees(c, move)) {
       std::printf("%.*s gives a wrong result for %.*s\n", static_cast<int>(name.size()),
                   name.data(), static_cast<int>(c.name.size()), c.name.data());

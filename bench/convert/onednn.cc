@@ -7,6 +7,9 @@
 
 #include "bench/convert/contender.h"
 
+// oneDNN's threads are OpenMP's, where it was built so.
+extern "C" void omp_set_num_threads(int) __attribute__((weak));
+
 namespace stowage::bench {
 namespace {
 
@@ -71,7 +74,7 @@ std::optional<dnnl::memory::desc> descriptor(const Mapping& m, DType dtype) {
 }  // namespace
 
 Move make_onednn(const Case& c, int threads) {
-  if (threads != 1) return {};  // its threads are OpenMP's, set by the environment
+  if (omp_set_num_threads != nullptr) omp_set_num_threads(threads);
   const auto from = descriptor(c.source(), c.src), to = descriptor(c.destination(), c.dst);
   if (!from || !to) return {};
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);

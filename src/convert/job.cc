@@ -9,8 +9,9 @@
 namespace stowage::conversion {
 namespace {
 
-/// A cache line, and what one unit should touch: several units fit the first-level cache.
-constexpr std::int64_t kLine = 64, kUnitBytes = 16384, kRunBytes = 65536;
+/// A cache line; the least and the most that one unit of a transposition should touch (a larger
+/// one keeps too many lines waiting at once: measured in docs/performance.md); a piece of a run.
+constexpr std::int64_t kLine = 64, kLeastBytes = 4096, kMostBytes = 16384, kRunBytes = 65536;
 
 /// The loops that no chain has taken yet.
 struct Pool {
@@ -99,13 +100,13 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
 
 void choose_blocks(Job& job) noexcept {
   const std::int64_t element = std::max(job.src_bytes, job.dst_bytes);
-  const std::int64_t elements = kUnitBytes / element;
-  // Up to four lines in either direction; what the shorter side leaves goes to the longer one.
+  // Four lines in either direction; what the shorter side leaves goes to the longer one.
   std::int64_t side = 4 * kLine / element;
-  while (side * side > elements) side /= 2;
+  while (side * side * element > kMostBytes) side /= 2;
+  const std::int64_t least = kLeastBytes / element;
   std::int64_t a = std::min(job.a.n, side), b = std::min(job.b.n, side);
-  a = std::min({job.a.n, kMaxBlock, std::max(a, elements / b)});
-  b = std::min({job.b.n, kMaxBlock, std::max(b, elements / a)});
+  a = std::min({job.a.n, kMaxBlock, std::max(a, least / b)});
+  b = std::min({job.b.n, kMaxBlock, std::max(b, least / a)});
   job.a.block = a;
   job.b.block = b;
 }

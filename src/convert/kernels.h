@@ -20,9 +20,10 @@ struct TransposeBlock {
   const Byte* const* rows;
   Byte* const* cols;
   std::int64_t na, nb;
-  const Byte* src_end;  ///< reading up to here is allowed, whatever it yields
-  bool rows_dense;      ///< rows[b + 1] == rows[b] + na * E
-  bool cols_dense;      ///< cols[a + 1] == cols[a] + nb * E
+  const Byte* src_end;      ///< reading up to here is allowed, whatever it yields
+  std::int64_t row_stride;  ///< from one row to the next, where that is always the same; else 0
+  std::int64_t col_stride;  ///< likewise
+  std::int64_t next;  ///< where the next block's rows begin, from those of this one; 0 = unknown
 };
 
 /// `rows` runs of `run` bytes, of which the first `valid` have a source and the others become zero.

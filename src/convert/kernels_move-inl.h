@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "convert/kernels.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -64,30 +65,90 @@ template <int E, int kB>
 using TileTag =
     hn::FixedTag<typename Element<E>::Type, 16 / sizeof(typename Element<E>::Type) * kB>;
 
+/// Rows at any place, from column `offset` on.
+template <int kL>
+struct AnyRows {
+  const Byte* const* rows;
+  std::int64_t offset;
+
+  HWY_INLINE const Byte* at(int k, int block) const { return rows[block * kL + k] + offset; }
+
+  HWY_INLINE void next_row() {}
+
+  HWY_INLINE void next_columns() { offset += 16; }
+
+  HWY_INLINE void first_row() {}
+};
+
+/// Rows at equal distances: no table to read, and as few registers as it takes.
+template <int kL>
+struct EvenRows {
+  const Byte *p0, *p1, *p2, *p3;
+  std::int64_t stride, row = 0;
+
+  EvenRows(const Byte* first, std::int64_t distance)
+      : p0(first),
+        p1(first + kL * distance),
+        p2(first + 2 * kL * distance),
+        p3(first + 3 * kL * distance),
+        stride(distance) {}
+
+  HWY_INLINE const Byte* at(int, int block) const {
+    return (block == 0 ? p0 : block == 1 ? p1 : block == 2 ? p2 : p3) + row;
+  }
+
+  HWY_INLINE void next_row() { row += stride; }
+
+  HWY_INLINE void next_columns() {
+    p0 += 16;
+    p1 += 16;
+    p2 += 16;
+    p3 += 16;
+  }
+
+  HWY_INLINE void first_row() { row = 0; }
+};
+
 /// Register k of a tile: 16 bytes of each of the rows k, L + k, 2L + k, ...
-template <int E, int kB>
-HWY_INLINE hn::Vec<TileTag<E, kB> > load_rows(const Byte* const* rows, std::int64_t offset) {
+template <int E, int kB, class Rows>
+HWY_INLINE hn::Vec<TileTag<E, kB> > load_rows(const Rows& rows, int k) {
   using T = typename Element<E>::Type;
   const TileTag<E, kB> d;
+  const auto block = [&](int b) HWY_ATTR {
+    return hn::LoadU(TileTag<E, 1>(), reinterpret_cast<const T*>(rows.at(k, b)));
+  };
   if constexpr (kB == 1) {
-    return hn::LoadU(d, reinterpret_cast<const T*>(rows[0] + offset));
+    return block(0);
+  } else if constexpr (kB == 2) {
+    return hn::Combine(d, block(1), block(0));
   } else {
-    const auto lo = load_rows<E, kB / 2>(rows, offset);
-    const auto hi = load_rows<E, kB / 2>(rows + 16 / E * (kB / 2), offset);
-    return hn::Combine(d, hi, lo);
+#if HWY_TARGET <= HWY_AVX3  // an insertion from memory does not wait for the shuffle port
+    __m512i v = _mm512_castsi128_si512(block(0).raw);
+    v = _mm512_inserti32x4(v, block(1).raw, 1);
+    v = _mm512_inserti32x4(v, block(2).raw, 2);
+    return hn::Vec<TileTag<E, kB> >{_mm512_inserti32x4(v, block(3).raw, 3)};
+#else
+    const TileTag<E, 2> half;
+    return hn::Combine(d, hn::Combine(half, block(3), block(2)),
+                       hn::Combine(half, block(1), block(0)));
+#endif
   }
 }
 
-/// A tile of 16 / E columns by kB * 16 / E rows; the first `columns` are stored. One width of
-/// interleave, repeated, is a perfect shuffle; log2 of them transpose the 128-bit blocks.
-template <int E, int kB, class Store>
-HWY_INLINE void tile(const Byte* const* rows, std::int64_t offset, const Store& store) {
+/// A tile of 16 / E columns by kB * 16 / E rows. One width of interleave, repeated, is a perfect
+/// shuffle; log2 of them transpose the 128-bit blocks.
+template <int E, int kB, class Rows, class Store>
+HWY_INLINE void tile(Rows& rows, const Store& store) {
   constexpr int kL = 16 / E;
   const TileTag<E, kB> d;
   using V = hn::Vec<TileTag<E, kB> >;
   V x[kL];
   HWY_UNROLL(16)
-  for (int k = 0; k < kL; ++k) x[k] = load_rows<E, kB>(rows + k, offset);
+  for (int k = 0; k < kL; ++k) {
+    x[k] = load_rows<E, kB>(rows, k);
+    rows.next_row();
+  }
+  rows.first_row();
   if constexpr (kL > 1) {
     HWY_UNROLL(4)
     for (int round = 1; round < kL; round *= 2) {
@@ -130,48 +191,90 @@ HWY_INLINE void store_some(V v, Byte* p, std::int64_t n) {
   if (n & 1) *p = static_cast<Byte>(rest);
 }
 
-/// kB * 16 / E rows from b, all columns. `some`: rows to store where the tile has more (kB == 1).
-template <int E, int kB, bool kSome>
-void band(const TransposeBlock& t, std::int64_t b, std::int64_t some) {
+/// kB * 16 / E rows from b, all columns; at least a tile of them.
+template <int E, int kB, class Rows>
+HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, Rows last) {
   constexpr std::int64_t kL = 16 / E;
   using T = typename Element<E>::Type;
   const TileTag<E, kB> d;
-  const Byte* const* rows = t.rows + b;
-  const Byte* padded[kL];
-  if constexpr (kSome) {  // the missing rows repeat the last
-    for (int k = 0; k < kL; ++k) padded[k] = rows[k < some ? k : some - 1];
-    rows = padded;
-  }
-  const auto run = [&](const Byte* const* from, std::int64_t offset, std::int64_t a,
-                       std::int64_t columns) {
-    tile<E, kB>(from, offset, [&](std::int64_t j, auto v) {
-      if (j >= columns) return;
-      Byte* const to = t.cols[a + j] + b * E;
-      if constexpr (kSome) {
-        store_some(v, to, some * E);
-      } else {
+  const std::int64_t na = t.na, stride = t.col_stride;
+  if (stride != 0) {
+    Byte* to = t.cols[0] + b * E;
+    const auto run = [&](Rows& from) HWY_ATTR {
+      tile<E, kB>(from, [&](int, auto v) HWY_ATTR {
         hn::StoreU(v, d, reinterpret_cast<T*>(to));
-      }
-    });
-  };
+        to += stride;
+      });
+    };
+    for (std::int64_t a = kL; a <= na; a += kL) {
+      run(rows);
+      rows.next_columns();
+    }
+    if (na % kL == 0) return;
+    to = t.cols[0] + b * E + (na - kL) * stride;
+    run(last);
+  } else {
+    const auto run = [&](Rows& from, Byte* const* to) HWY_ATTR {
+      tile<E, kB>(from, [&](int j, auto v)
+                            HWY_ATTR { hn::StoreU(v, d, reinterpret_cast<T*>(to[j] + b * E)); });
+    };
+    for (std::int64_t a = kL; a <= na; a += kL) {
+      run(rows, t.cols + a - kL);
+      rows.next_columns();
+    }
+    if (na % kL != 0) run(last, t.cols + na - kL);
+  }
+}
+
+template <int E, int kB>
+void band(const TransposeBlock& t, std::int64_t b) {
+  constexpr int kL = 16 / E;
   if (t.na >= kL) {
-    std::int64_t a = 0;
-    for (; a + kL <= t.na; a += kL) run(rows, a * E, a, kL);
-    if (a < t.na) run(rows, (t.na - kL) * E, t.na - kL, kL);
-    return;
+    const std::int64_t last = (t.na - kL) * E;
+    if (t.row_stride != 0) {
+      using Rows = EvenRows<kL>;
+      return band_tiles<E, kB>(t, b, Rows(t.rows[b], t.row_stride),
+                               Rows(t.rows[b] + last, t.row_stride));
+    }
+    using Rows = AnyRows<kL>;
+    return band_tiles<E, kB>(t, b, Rows{t.rows + b, 0}, Rows{t.rows + b, last});
   }
   // Columns fewer than a tile: a row is read past its end, but not past the end of the source.
+  using T = typename Element<E>::Type;
+  const TileTag<E, kB> d;
   const Byte* safe[kL * kB];
   alignas(16) Byte copies[kL * kB][16];
   for (int k = 0; k < kL * kB; ++k) {
-    safe[k] = rows[k];
-    if (reinterpret_cast<std::uintptr_t>(rows[k]) + 16 >
+    safe[k] = t.rows[b + k];
+    if (reinterpret_cast<std::uintptr_t>(safe[k]) + 16 >
         reinterpret_cast<std::uintptr_t>(t.src_end)) {
-      std::memcpy(copies[k], rows[k], static_cast<std::size_t>(t.na) * E);
+      std::memcpy(copies[k], safe[k], static_cast<std::size_t>(t.na) * E);
       safe[k] = copies[k];
     }
   }
-  run(safe, 0, 0, t.na);
+  AnyRows<kL> rows{safe, 0};
+  tile<E, kB>(rows, [&](int j, auto v) HWY_ATTR {
+    if (j < t.na) hn::StoreU(v, d, reinterpret_cast<T*>(t.cols[j] + b * E));
+  });
+}
+
+/// Fewer rows than a tile has.
+template <int E>
+void thin_band(const TransposeBlock& t) {
+  constexpr int kL = 16 / E;
+  const Byte* rows[kL];
+  for (int k = 0; k < kL; ++k) rows[k] = t.rows[k < t.nb ? k : t.nb - 1];
+  if (t.na < kL) {
+    for (std::int64_t a = 0; a < t.na; ++a) {
+      for (std::int64_t b = 0; b < t.nb; ++b) std::memcpy(t.cols[a] + b * E, rows[b] + a * E, E);
+    }
+    return;
+  }
+  for (std::int64_t next = 0; next < t.na; next += kL) {
+    const std::int64_t a = next + kL <= t.na ? next : t.na - kL;
+    AnyRows<kL> from{rows, a * E};
+    tile<E, 1>(from, [&](int j, auto v) HWY_ATTR { store_some(v, t.cols[a + j], t.nb * E); });
+  }
 }
 
 template <int E, int kB>
@@ -180,15 +283,15 @@ void bands(const TransposeBlock& t) {
   if constexpr (kB > 1) {
     if (t.nb < kL * kB) return bands<E, kB / 2>(t);
   }
-  if (t.nb < kL) return band<E, 1, true>(t, 0, t.nb);
+  if (t.nb < kL) return thin_band<E>(t);
   std::int64_t b = 0;
-  for (; b + kL * kB <= t.nb; b += kL * kB) band<E, kB, false>(t, b, 0);
+  for (; b + kL * kB <= t.nb; b += kL * kB) band<E, kB>(t, b);
   // The rest is taken again from the end, with the narrowest band that holds it.
   const std::int64_t rest = t.nb - b;
   if (rest == 0) return;
-  if (kB >= 4 && rest > 2 * kL) return band<E, kB, false>(t, t.nb - kL * kB, 0);
-  if (kB >= 2 && rest > kL) return band < E, kB >= 2 ? 2 : 1, false > (t, t.nb - 2 * kL, 0);
-  band<E, 1, false>(t, t.nb - kL, 0);
+  if (kB >= 4 && rest > 2 * kL) return band<E, kB>(t, t.nb - kL * kB);
+  if (kB >= 2 && rest > kL) return band < E, kB >= 2 ? 2 : 1 > (t, t.nb - 2 * kL);
+  band<E, 1>(t, t.nb - kL);
 }
 
 /// nb rows of na become one row of na * nb: step elements of each at a time.
@@ -237,8 +340,10 @@ template <int E>
 void transpose(const TransposeBlock& t) {
   if constexpr (E <= 8) {
     constexpr std::int64_t kLanes = kBlocks * 16 / E;
-    if (t.cols_dense && t.nb >= 2 && t.nb <= 4 && t.na >= kLanes) return interleave<E>(t);
-    if (t.rows_dense && t.na >= 2 && t.na <= 4 && t.nb >= kLanes) return deinterleave<E>(t);
+    if (t.col_stride == t.nb * E && t.nb >= 2 && t.nb <= 4 && t.na >= kLanes)
+      return interleave<E>(t);
+    if (t.row_stride == t.na * E && t.na >= 2 && t.na <= 4 && t.nb >= kLanes)
+      return deinterleave<E>(t);
   }
   bands<E, kBlocks>(t);
 }

@@ -147,11 +147,9 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
   if (is_cast_) {
     cast_block(unit, valid_columns_, nb);
   } else {
-    const std::int64_t e = job_.dst_bytes;
-    TransposeBlock block{rows_, columns_, valid_columns_, nb, src_end_, false, false};
-    block.rows_dense =
-        !any_zero_row_ && job_.b.count == 1 && job_.b.loops[0].is == valid_columns_ * e;
-    block.cols_dense = job_.a.count == 1 && job_.a.loops[0].os == nb * e;
+    TransposeBlock block{rows_, columns_, valid_columns_, nb, src_end_, 0, 0, unit.next};
+    if (!any_zero_row_ && job_.b.count == 1) block.row_stride = job_.b.loops[0].is;
+    if (job_.a.count == 1) block.col_stride = job_.a.loops[0].os;
     for (std::int64_t b = 0; any_zero_row_ && b < nb; ++b) {
       if (rows_[b] == nullptr) rows_[b] = zero_bytes();
     }
@@ -171,8 +169,8 @@ void UnitRunner::cast_block(const Unit& unit, std::int64_t na, std::int64_t nb) 
     for (std::int64_t a = 0; a < na; ++a) columns[a] = scratch_ + a * nb * es;
     const Byte* rows[kMaxBlock];
     for (std::int64_t b = 0; b < nb; ++b) rows[b] = rows_[b] != nullptr ? rows_[b] : zero_bytes();
-    TransposeBlock block{rows, columns, na, nb, src_end_, false, true};
-    block.rows_dense = !any_zero_row_ && job_.b.count == 1 && job_.b.loops[0].is == na * es;
+    TransposeBlock block{rows, columns, na, nb, src_end_, 0, nb * es, unit.next};
+    if (!any_zero_row_ && job_.b.count == 1) block.row_stride = job_.b.loops[0].is;
     transpose_bytes(block, job_.src_bytes);
     walk(job_.a, unit.a, na,
          [&](std::int64_t a, std::int64_t, std::int64_t, std::int64_t ps, bool) {
@@ -190,8 +188,9 @@ void UnitRunner::cast_block(const Unit& unit, std::int64_t na, std::int64_t nb) 
          cast_(rows_[b], row, na, row_map(job_.a, unit.a, na, unit.param + ps));
          rows[b] = row;
        });
-  TransposeBlock block{rows, columns_, na, nb, scratch_ + kScratchBytes, !any_zero_row_, false};
-  block.cols_dense = job_.a.count == 1 && job_.a.loops[0].os == nb * ed;
+  TransposeBlock block{
+      rows, columns_, na, nb, scratch_ + kScratchBytes, any_zero_row_ ? 0 : na * ed, 0, 0};
+  if (job_.a.count == 1) block.col_stride = job_.a.loops[0].os;
   transpose_bytes(block, job_.dst_bytes);
 }
 
@@ -263,7 +262,7 @@ void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noe
 
 /// Zeros in the place of a block that is contiguous in the destination along b.
 void UnitRunner::zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
-  tables({zero_bytes(), unit.dst, 0, unit.a, unit.b, true}, na, nb);
+  tables({zero_bytes(), unit.dst, 0, unit.a, unit.b, 0, true}, na, nb);
   const std::int64_t os = stride_of(job_.b, &Loop::os);
   for (std::int64_t a = 0; a < na; ++a) {
     if (job_.kind == Kind::transpose) {

@@ -14,6 +14,7 @@ struct Unit {
   Byte* dst;
   std::int64_t param;
   std::int64_t a, b;  ///< where the block begins in either chain
+  std::int64_t next;  ///< from this unit's source to that of the next; 0 = unknown
   bool zero;          ///< nothing but zeros
 };
 
