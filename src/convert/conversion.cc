@@ -104,12 +104,8 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
     rest /= job.steps[static_cast<std::size_t>(i)].n;
   }
   UnitRunner runner(job, row_cast_, cast_, mapped_, mean_, norm_, src + src_size_);
-  const auto place = [&](Unit& unit) {
-    unit.src = src + job.src;
-    unit.dst = dst + job.dst;
-    unit.param = job.param;
-    unit.a = unit.b = 0;
-    unit.zero = job.fill;
+  for (std::int64_t u = begin; u < end; ++u) {
+    Unit unit{src + job.src, dst + job.dst, job.param, 0, 0, job.fill};
     for (int i = 0; i < job.step_count; ++i) {
       const Step& step = job.steps[static_cast<std::size_t>(i)];
       const std::int64_t v = index[static_cast<std::size_t>(i)];
@@ -125,29 +121,12 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
         if (!unit.zero) unit.src += loop.dim < 0 ? v * loop.is : plan_.source_offset(loop, v);
       }
     }
-  };
-  const auto row = [&](const Unit& unit) {  // where its first row begins, for chains of one loop
-    const std::int64_t b = job.b.count > 0 ? unit.b * job.b.loops[0].is : 0;
-    return unit.src + b + unit.a * job.src_bytes;
-  };
-  // Two units in turn. Copying one to the other would read back in vectors what was just written
-  // in words, and wait until every store of the kernel before it has reached the cache.
-  Unit units[2];
-  place(units[0]);
-  for (std::int64_t u = begin; u < end; ++u) {
-    Unit& unit = units[(u - begin) & 1];
-    Unit& next = units[(u - begin + 1) & 1];
-    unit.next = 0;
-    if (u + 1 < end) {
-      for (int i = 0; i < job.step_count; ++i) {
-        const auto k = static_cast<std::size_t>(i);
-        if (++index[k] < job.steps[k].n) break;
-        index[k] = 0;
-      }
-      place(next);
-      unit.next = row(next) - row(unit);
-    }
     runner.run(unit);
+    for (int i = 0; i < job.step_count; ++i) {
+      const auto k = static_cast<std::size_t>(i);
+      if (++index[k] < job.steps[k].n) break;
+      index[k] = 0;
+    }
   }
 }
 

@@ -98,20 +98,31 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
   job.b.block = std::clamp<std::int64_t>(kRunBytes / row, 1, job.b.n);
 }
 
-void choose_blocks(Job& job) noexcept {
+void choose_blocks(Job& job, bool cast) noexcept {
   const std::int64_t element = std::max(job.src_bytes, job.dst_bytes);
   // Four lines in either direction; what the shorter side leaves goes to the longer one.
   std::int64_t side = 4 * kLine / element;
   while (side * side * element > kMostBytes) side /= 2;
-  const std::int64_t least = kLeastBytes / element;
+  const auto grow = [](const Chain& chain, std::int64_t from, std::int64_t to) {
+    return std::min({chain.n, kMaxBlock, std::max(from, round_up(to, kLine))});
+  };
   std::int64_t a = std::min(job.a.n, side), b = std::min(job.b.n, side);
-  a = std::min({job.a.n, kMaxBlock, std::max(a, least / b)});
-  b = std::min({job.b.n, kMaxBlock, std::max(b, least / a)});
+  const std::int64_t least = kLeastBytes / element;
+  if (a * b < least) a = grow(job.a, a, least / b);
+  if (a * b < least) b = grow(job.b, b, least / a);
+  if (cast) {  // whole rows are cast, on that side of the transposition where elements are narrow
+    const bool along_b = job.src_bytes <= job.dst_bytes;
+    std::int64_t& row = along_b ? b : a;
+    std::int64_t& rows = along_b ? a : b;
+    row = grow(along_b ? job.b : job.a, row, rows <= 4 ? kMaxBlock : kMaxBlock / 4);
+    rows = std::clamp<std::int64_t>(kMostBytes / row / std::min(job.src_bytes, job.dst_bytes), 1,
+                                    rows);
+  }
   job.a.block = a;
   job.b.block = b;
 }
 
-void choose_transpose(Job& job, Pool& pool, int ia, int ib) noexcept {
+void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast) noexcept {
   job.kind = Kind::transpose;
   append(job.a, pool.loops[ia]);
   append(job.b, pool.loops[ib]);
@@ -120,7 +131,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib) noexcept {
   grow_destination(job.b, pool, job.dst_bytes, kLine);
   grow_source(job.a, pool, job.src_bytes, 4 * kLine);
   grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
-  choose_blocks(job);
+  choose_blocks(job, cast);
 }
 
 void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
@@ -139,7 +150,7 @@ void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
   if (ib >= 0) append(job.b, pool.loops[ib]);
   if (std::max(ia, ib) >= 0) pool.take(std::max(ia, ib));
   if (std::min(ia, ib) >= 0) pool.take(std::min(ia, ib));
-  choose_blocks(job);
+  choose_blocks(job, false);
 }
 
 void order_steps(Job& job, const Pool& pool) noexcept {
@@ -193,7 +204,7 @@ void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, Job& ou
   if (nest.fill || !linear || (ia >= 0 && ia == ib)) {
     choose_copy(out, pool, ib, cast && !nest.fill);
   } else if (ia >= 0 && ib >= 0) {
-    choose_transpose(out, pool, ia, ib);
+    choose_transpose(out, pool, ia, ib, cast);
   } else {
     choose_strided(out, pool, ia, ib);
   }

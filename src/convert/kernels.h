@@ -15,15 +15,23 @@ inline constexpr std::int64_t kMaxBlock = 1024;
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 
-/// Element (a, b) lies at rows[b] + a * E and goes to cols[a] + b * E.
+/// Element (a, b) lies at row(b) + a * E and goes to column(a) + b * E. Rows at equal distances
+/// need no table: only rows[0] is set then, and row_stride; likewise for columns.
 struct TransposeBlock {
   const Byte* const* rows;
   Byte* const* cols;
   std::int64_t na, nb;
   const Byte* src_end;      ///< reading up to here is allowed, whatever it yields
-  std::int64_t row_stride;  ///< from one row to the next, where that is always the same; else 0
-  std::int64_t col_stride;  ///< likewise
-  std::int64_t next;  ///< where the next block's rows begin, from those of this one; 0 = unknown
+  std::int64_t row_stride;  ///< 0: rows are a table
+  std::int64_t col_stride;  ///< 0: columns are a table
+
+  const Byte* row(std::int64_t b) const {
+    return row_stride != 0 ? rows[0] + b * row_stride : rows[b];
+  }
+
+  Byte* column(std::int64_t a) const {
+    return col_stride != 0 ? cols[0] + a * col_stride : cols[a];
+  }
 };
 
 /// `rows` runs of `run` bytes, of which the first `valid` have a source and the others become zero.
@@ -31,6 +39,7 @@ struct CopyBlock {
   const Byte* src;
   Byte* dst;
   std::int64_t rows, is, os, run, valid;
+  const Byte* src_end;  ///< as above
 };
 
 /// mean and norm of a row: none, the same for all, or one for each element.

@@ -7,6 +7,7 @@
 #define STOWAGE_CONVERT_MOVE_INL_H
 #endif
 
+#include <algorithm>
 #include <cstring>
 
 #include "convert/kernels.h"
@@ -52,7 +53,7 @@ struct Element<16> {
 template <int E>
 void transpose(const TransposeBlock& t) {
   for (std::int64_t a = 0; a < t.na; ++a) {
-    for (std::int64_t b = 0; b < t.nb; ++b) std::memcpy(t.cols[a] + b * E, t.rows[b] + a * E, E);
+    for (std::int64_t b = 0; b < t.nb; ++b) std::memcpy(t.column(a) + b * E, t.row(b) + a * E, E);
   }
 }
 
@@ -233,8 +234,8 @@ void band(const TransposeBlock& t, std::int64_t b) {
     const std::int64_t last = (t.na - kL) * E;
     if (t.row_stride != 0) {
       using Rows = EvenRows<kL>;
-      return band_tiles<E, kB>(t, b, Rows(t.rows[b], t.row_stride),
-                               Rows(t.rows[b] + last, t.row_stride));
+      return band_tiles<E, kB>(t, b, Rows(t.row(b), t.row_stride),
+                               Rows(t.row(b) + last, t.row_stride));
     }
     using Rows = AnyRows<kL>;
     return band_tiles<E, kB>(t, b, Rows{t.rows + b, 0}, Rows{t.rows + b, last});
@@ -245,7 +246,7 @@ void band(const TransposeBlock& t, std::int64_t b) {
   const Byte* safe[kL * kB];
   alignas(16) Byte copies[kL * kB][16];
   for (int k = 0; k < kL * kB; ++k) {
-    safe[k] = t.rows[b + k];
+    safe[k] = t.row(b + k);
     if (reinterpret_cast<std::uintptr_t>(safe[k]) + 16 >
         reinterpret_cast<std::uintptr_t>(t.src_end)) {
       std::memcpy(copies[k], safe[k], static_cast<std::size_t>(t.na) * E);
@@ -254,7 +255,7 @@ void band(const TransposeBlock& t, std::int64_t b) {
   }
   AnyRows<kL> rows{safe, 0};
   tile<E, kB>(rows, [&](int j, auto v) HWY_ATTR {
-    if (j < t.na) hn::StoreU(v, d, reinterpret_cast<T*>(t.cols[j] + b * E));
+    if (j < t.na) hn::StoreU(v, d, reinterpret_cast<T*>(t.column(j) + b * E));
   });
 }
 
@@ -263,17 +264,17 @@ template <int E>
 void thin_band(const TransposeBlock& t) {
   constexpr int kL = 16 / E;
   const Byte* rows[kL];
-  for (int k = 0; k < kL; ++k) rows[k] = t.rows[k < t.nb ? k : t.nb - 1];
+  for (int k = 0; k < kL; ++k) rows[k] = t.row(k < t.nb ? k : t.nb - 1);
   if (t.na < kL) {
     for (std::int64_t a = 0; a < t.na; ++a) {
-      for (std::int64_t b = 0; b < t.nb; ++b) std::memcpy(t.cols[a] + b * E, rows[b] + a * E, E);
+      for (std::int64_t b = 0; b < t.nb; ++b) std::memcpy(t.column(a) + b * E, rows[b] + a * E, E);
     }
     return;
   }
   for (std::int64_t next = 0; next < t.na; next += kL) {
     const std::int64_t a = next + kL <= t.na ? next : t.na - kL;
     AnyRows<kL> from{rows, a * E};
-    tile<E, 1>(from, [&](int j, auto v) HWY_ATTR { store_some(v, t.cols[a + j], t.nb * E); });
+    tile<E, 1>(from, [&](int j, auto v) HWY_ATTR { store_some(v, t.column(a + j), t.nb * E); });
   }
 }
 
@@ -301,7 +302,7 @@ void interleave(const TransposeBlock& t) {
   const hn::ScalableTag<T> d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto row = [&](int b, std::int64_t a) {
-    return hn::LoadU(d, reinterpret_cast<const T*>(t.rows[b] + a * E));
+    return hn::LoadU(d, reinterpret_cast<const T*>(t.row(b) + a * E));
   };
   for (std::int64_t next = 0; next < t.na; next += lanes) {
     const std::int64_t a = next + lanes <= t.na ? next : t.na - lanes;
@@ -323,7 +324,7 @@ void deinterleave(const TransposeBlock& t) {
     const std::int64_t b = next + lanes <= t.nb ? next : t.nb - lanes;
     const T* const from = reinterpret_cast<const T*>(t.rows[0] + b * t.na * E);
     const auto store = [&](int a, V v) {
-      hn::StoreU(v, d, reinterpret_cast<T*>(t.cols[a] + b * E));
+      hn::StoreU(v, d, reinterpret_cast<T*>(t.column(a) + b * E));
     };
     V v0, v1, v2, v3;
     if (t.na == 2) hn::LoadInterleaved2(d, from, v0, v1);
@@ -365,9 +366,67 @@ HWY_INLINE void copy_short_switch(const CopyBlock& c, std::integer_sequence<int,
   table[c.run](c);
 }
 
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+
+/// Runs longer than 32 bytes in vectors, the last of which overlaps the one before.
+void copy_vectors(const CopyBlock& c) {
+  const hn::ScalableTag<Byte> d;
+  const std::int64_t n = std::min<std::int64_t>(static_cast<std::int64_t>(hn::Lanes(d)), c.run);
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  if (n < static_cast<std::int64_t>(hn::Lanes(d))) {  // two halves
+    const hn::Half<decltype(d)> half;
+    const std::int64_t last = c.run - static_cast<std::int64_t>(hn::Lanes(half));
+    for (std::int64_t r = 0; r < c.rows; ++r, from += c.is, to += c.os) {
+      const auto x = hn::LoadU(half, from), y = hn::LoadU(half, from + last);
+      hn::StoreU(x, half, to);
+      hn::StoreU(y, half, to + last);
+    }
+    return;
+  }
+  for (std::int64_t r = 0; r < c.rows; ++r, from += c.is, to += c.os) {
+    std::int64_t i = 0;
+    for (; i + n < c.run; i += n) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+    hn::StoreU(hn::LoadU(d, from + c.run - n), d, to + c.run - n);
+  }
+}
+
+/// Short runs that end in zeros: 16 bytes at a time, masked. Reads past the valid bytes of a row,
+/// not past the end of the source.
+void copy_padded(const CopyBlock& c) {
+  const hn::FixedTag<Byte, 16> d;
+  alignas(16) Byte mask[64];
+  for (std::int64_t i = 0; i < 64; ++i) mask[i] = i < c.valid ? 0xff : 0;
+  const std::int64_t reach = (c.valid + 15) / 16 * 16;
+  Byte copy[64];
+  for (std::int64_t r = 0; r < c.rows; ++r) {
+    const Byte* from = c.src + r * c.is;
+    Byte* const to = c.dst + r * c.os;
+    if (c.src_end - from < reach) {
+      std::memcpy(copy, from, static_cast<std::size_t>(c.valid));
+      from = copy;
+    }
+    for (std::int64_t i = 0; i < c.run; i += 16) {
+      const auto v =
+          i < c.valid ? hn::And(hn::LoadU(d, from + i), hn::Load(d, mask + i)) : hn::Zero(d);
+      if (c.run - i >= 16) {
+        hn::StoreU(v, d, to + i);
+      } else {
+        store_some(v, to + i, c.run - i);
+      }
+    }
+  }
+}
+
+#endif
+
 void copy_rows(const CopyBlock& c) {
   if (c.valid == c.run && c.run <= 32)
     return copy_short_switch(c, std::make_integer_sequence<int, 33>{});
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+  if (c.valid == c.run && c.run <= 1024) return copy_vectors(c);
+  if (c.run <= 64) return copy_padded(c);
+#endif
   const Byte* from = c.src;
   Byte* to = c.dst;
   const auto valid = static_cast<std::size_t>(c.valid),

@@ -112,7 +112,8 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   const std::int64_t rows = unit.zero ? 0 : std::clamp<std::int64_t>(job_.b.valid - unit.b, 0, nb);
   const std::int64_t valid = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
   if (rows > 0) src += unit.b * is;
-  if (!is_cast_ && rows > 0) kernels_.copy({src, dst, rows, is, os, run, valid * job_.dst_bytes});
+  if (!is_cast_ && rows > 0)
+    kernels_.copy({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_});
   for (std::int64_t r = 0; is_cast_ && r < rows; ++r) {
     const std::int64_t base = unit.param + (unit.b + r) * stride_of(job_.b, &Loop::ps);
     cast_(src + r * is, dst + r * os, valid, row_map(job_.a, unit.a, valid, base));
@@ -120,22 +121,37 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
       std::memset(dst + r * os + valid * job_.dst_bytes, 0,
                   static_cast<std::size_t>((na - valid) * job_.dst_bytes));
   }
-  if (rows < nb) kernels_.copy({nullptr, dst + rows * os, nb - rows, 0, os, run, 0});
+  if (rows < nb)
+    kernels_.copy({zero_bytes(), dst + rows * os, nb - rows, 0, os, run, 0, zero_bytes()});
 }
 
-void UnitRunner::tables(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
+/// Where the rows and columns of the block are; tables of them only where they are irregular or
+/// `full` tables are wanted.
+void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept {
   const Byte* const src = unit.src + unit.a * stride_of(job_.a, &Loop::is);
   Byte* const dst = unit.dst + unit.b * stride_of(job_.b, &Loop::os);
   any_zero_row_ = false;
+  row_stride_ = col_stride_ = 0;
   valid_columns_ = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
-  walk(job_.b, unit.b, nb,
-       [&](std::int64_t i, std::int64_t is, std::int64_t, std::int64_t, bool valid) {
-         rows_[i] = valid ? src + is : nullptr;
-         any_zero_row_ |= !valid;
-       });
-  walk(job_.a, unit.a, na, [&](std::int64_t i, std::int64_t, std::int64_t os, std::int64_t, bool) {
-    columns_[i] = dst + os;
-  });
+  if (!full && job_.b.count == 1 && unit.b + nb <= job_.b.valid) {
+    row_stride_ = job_.b.loops[0].is;
+    rows_[0] = src + unit.b * row_stride_;
+  } else {
+    walk(job_.b, unit.b, nb,
+         [&](std::int64_t i, std::int64_t is, std::int64_t, std::int64_t, bool valid) {
+           rows_[i] = valid ? src + is : nullptr;
+           any_zero_row_ |= !valid;
+         });
+  }
+  if (!full && job_.a.count == 1) {
+    col_stride_ = job_.a.loops[0].os;
+    columns_[0] = dst + unit.a * col_stride_;
+  } else {
+    walk(job_.a, unit.a, na,
+         [&](std::int64_t i, std::int64_t, std::int64_t os, std::int64_t, bool) {
+           columns_[i] = dst + os;
+         });
+  }
 }
 
 void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexcept {
@@ -143,65 +159,73 @@ void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexc
 }
 
 void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
-  tables(unit, na, nb);
-  if (is_cast_) {
-    cast_block(unit, valid_columns_, nb);
+  locate(unit, na, nb, false);
+  const TransposeBlock block{rows_,    columns_,    valid_columns_, nb,
+                             src_end_, row_stride_, col_stride_};
+  if (is_cast_ && job_.src_bytes <= job_.dst_bytes) {
+    transpose_then_cast(unit, block);
+  } else if (is_cast_) {
+    cast_then_transpose(unit, block);
   } else {
-    TransposeBlock block{rows_, columns_, valid_columns_, nb, src_end_, 0, 0, unit.next};
-    if (!any_zero_row_ && job_.b.count == 1) block.row_stride = job_.b.loops[0].is;
-    if (job_.a.count == 1) block.col_stride = job_.a.loops[0].os;
     for (std::int64_t b = 0; any_zero_row_ && b < nb; ++b) {
       if (rows_[b] == nullptr) rows_[b] = zero_bytes();
     }
     transpose_bytes(block, job_.dst_bytes);
   }
   for (std::int64_t a = valid_columns_; a < na; ++a) {
-    std::memset(columns_[a], 0, static_cast<std::size_t>(nb * job_.dst_bytes));
+    std::memset(block.column(a), 0, static_cast<std::size_t>(nb * job_.dst_bytes));
   }
 }
 
-/// The transposition happens in the narrower of the two types, in scratch memory.
-void UnitRunner::cast_block(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
-  if (na == 0) return;
-  const std::int64_t es = job_.src_bytes, ed = job_.dst_bytes;
-  if (es <= ed) {
-    Byte* columns[kMaxBlock];
-    for (std::int64_t a = 0; a < na; ++a) columns[a] = scratch_ + a * nb * es;
-    const Byte* rows[kMaxBlock];
-    for (std::int64_t b = 0; b < nb; ++b) rows[b] = rows_[b] != nullptr ? rows_[b] : zero_bytes();
-    TransposeBlock block{rows, columns, na, nb, src_end_, 0, nb * es, unit.next};
-    if (!any_zero_row_ && job_.b.count == 1) block.row_stride = job_.b.loops[0].is;
-    transpose_bytes(block, job_.src_bytes);
-    walk(job_.a, unit.a, na,
-         [&](std::int64_t a, std::int64_t, std::int64_t, std::int64_t ps, bool) {
-           cast_(columns[a], columns_[a], nb, row_map(job_.b, unit.b, nb, unit.param + ps));
-         });
-    if (any_zero_row_) clear_rows_without_source(na, nb);
-    return;
-  }
+// The transposition happens in the narrower of the two types, in scratch memory.
+
+void UnitRunner::transpose_then_cast(const Unit& unit, const TransposeBlock& to) noexcept {
+  const std::int64_t es = job_.src_bytes;
+  Byte* scratch = scratch_;
   const Byte* rows[kMaxBlock];
-  walk(job_.b, unit.b, nb,
-       [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t ps, bool valid) {
-         rows[b] = zero_bytes();
-         if (!valid) return;
-         Byte* const row = scratch_ + b * na * ed;
-         cast_(rows_[b], row, na, row_map(job_.a, unit.a, na, unit.param + ps));
-         rows[b] = row;
+  TransposeBlock block = to;
+  block.cols = &scratch;
+  block.col_stride = to.nb * es;
+  if (any_zero_row_) {
+    for (std::int64_t b = 0; b < to.nb; ++b)
+      rows[b] = rows_[b] != nullptr ? rows_[b] : zero_bytes();
+    block.rows = rows;
+  }
+  transpose_bytes(block, job_.src_bytes);
+  walk(job_.a, unit.a, to.na,
+       [&](std::int64_t a, std::int64_t, std::int64_t, std::int64_t ps, bool) {
+         cast_(scratch + a * to.nb * es, to.column(a), to.nb,
+               row_map(job_.b, unit.b, to.nb, unit.param + ps));
        });
-  TransposeBlock block{
-      rows, columns_, na, nb, scratch_ + kScratchBytes, any_zero_row_ ? 0 : na * ed, 0, 0};
-  if (job_.a.count == 1) block.col_stride = job_.a.loops[0].os;
+  if (any_zero_row_) clear_rows_without_source(to);
+}
+
+void UnitRunner::cast_then_transpose(const Unit& unit, const TransposeBlock& to) noexcept {
+  const std::int64_t pitch = to.na * job_.dst_bytes;
+  const Byte* rows[kMaxBlock];
+  rows[0] = scratch_;
+  walk(job_.b, unit.b, to.nb,
+       [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t ps, bool valid) {
+         Byte* const row = scratch_ + b * pitch;
+         if (any_zero_row_) rows[b] = valid ? row : zero_bytes();
+         if (valid) cast_(to.row(b), row, to.na, row_map(job_.a, unit.a, to.na, unit.param + ps));
+       });
+  TransposeBlock block = to;
+  block.rows = rows;
+  block.row_stride = any_zero_row_ ? 0 : pitch;
+  block.src_end = scratch_ + kScratchBytes;
   transpose_bytes(block, job_.dst_bytes);
 }
 
-void UnitRunner::clear_rows_without_source(std::int64_t na, std::int64_t nb) noexcept {
+void UnitRunner::clear_rows_without_source(const TransposeBlock& to) noexcept {
   const std::int64_t e = job_.dst_bytes;
-  for (std::int64_t b = 0; b < nb; ++b) {
+  for (std::int64_t b = 0; b < to.nb; ++b) {
     if (rows_[b] != nullptr) continue;
     std::int64_t end = b + 1;
-    while (end < nb && rows_[end] == nullptr) ++end;
-    for (std::int64_t a = 0; a < na; ++a)
-      std::memset(columns_[a] + b * e, 0, static_cast<std::size_t>((end - b) * e));
+    while (end < to.nb && rows_[end] == nullptr) ++end;
+    for (std::int64_t a = 0; a < to.na; ++a) {
+      std::memset(to.column(a) + b * e, 0, static_cast<std::size_t>((end - b) * e));
+    }
     b = end;
   }
 }
@@ -238,7 +262,7 @@ RowMap UnitRunner::row_map(const Chain& chain, std::int64_t start, std::int64_t 
 
 /// Elements apart on one side or both.
 void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
-  tables(unit, na, nb);
+  locate(unit, na, nb, true);
   const std::int64_t is = stride_of(job_.a, &Loop::is), os = stride_of(job_.b, &Loop::os);
   Byte* const gathered = scratch_;
   Byte* const changed = scratch_ + kScratchBytes / 2;
@@ -262,7 +286,7 @@ void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noe
 
 /// Zeros in the place of a block that is contiguous in the destination along b.
 void UnitRunner::zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
-  tables({zero_bytes(), unit.dst, 0, unit.a, unit.b, 0, true}, na, nb);
+  locate({zero_bytes(), unit.dst, 0, unit.a, unit.b, true}, na, nb, true);
   const std::int64_t os = stride_of(job_.b, &Loop::os);
   for (std::int64_t a = 0; a < na; ++a) {
     if (job_.kind == Kind::transpose) {

@@ -14,7 +14,6 @@ struct Unit {
   Byte* dst;
   std::int64_t param;
   std::int64_t a, b;  ///< where the block begins in either chain
-  std::int64_t next;  ///< from this unit's source to that of the next; 0 = unknown
   bool zero;          ///< nothing but zeros
 };
 
@@ -33,10 +32,11 @@ class UnitRunner {
   void strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
 
-  void tables(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+  void locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept;
   void transpose_bytes(const TransposeBlock& block, int element) noexcept;
-  void cast_block(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
-  void clear_rows_without_source(std::int64_t na, std::int64_t nb) noexcept;
+  void transpose_then_cast(const Unit& unit, const TransposeBlock& to) noexcept;
+  void cast_then_transpose(const Unit& unit, const TransposeBlock& to) noexcept;
+  void clear_rows_without_source(const TransposeBlock& to) noexcept;
   RowMap row_map(const Chain& chain, std::int64_t start, std::int64_t n,
                  std::int64_t base) noexcept;
 
@@ -50,7 +50,7 @@ class UnitRunner {
   const Kernels& kernels_;
   std::int64_t map_key_[3] = {-1, -1, -1};
   bool any_zero_row_ = false;
-  std::int64_t valid_columns_ = 0;
+  std::int64_t valid_columns_ = 0, row_stride_ = 0, col_stride_ = 0;
   const Byte* rows_[kMaxBlock];
   Byte* columns_[kMaxBlock];
   float mean_row_[kMaxBlock], norm_row_[kMaxBlock];
