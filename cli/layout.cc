@@ -112,18 +112,7 @@ void print_text(std::ostream& out, const Layout& layout, const Mapping* mapping)
     out << "Give --shape n=1,c=6,h=2,w=3 to see cells, bytes and a picture.\n";
     return;
   }
-  const Mapping::CellCounts cells = mapping->count();
-  out << fmt::format("shape     {}\n", mapping->shape().text());
-  if (layout.is_image()) {
-    out << fmt::format("image     {} rows of {} texels of {} lanes\n", mapping->extent(Space::y),
-                       mapping->extent(Space::x), mapping->extent(Space::lane));
-  }
-  out << fmt::format("memory    {} cells of {} bytes, {} bytes\n", mapping->cells(),
-                     mapping->element_bytes(), mapping->bytes());
-  out << fmt::format("cells     {} data, {} tail (zero), {} gap (nobody reads)\n", cells.data,
-                     cells.tail, cells.gap);
-  const std::string picture = draw_text(*mapping);
-  if (!picture.empty()) out << "\n" << picture << (picture.back() == '\n' ? "" : "\n");
+  out << "\n" << draw_text(*mapping);
 }
 
 int run(const LayoutOptions& options, std::ostream& out) {
