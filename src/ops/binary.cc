@@ -200,25 +200,34 @@ B integer_power(B base, std::int64_t exponent) {
 /// The exponent has a dtype of its own; the result has that of the base.
 void pow_reference(const ReferenceArgs& args) {
   const Shape& shape = args.out[0].mapping.shape();
-  const Ints a_strides = broadcast_strides(args.in[0].mapping.shape(), shape);
-  const Ints b_strides = broadcast_strides(args.in[1].mapping.shape(), shape);
+  const bool integer = !is_float(args.in[1].dtype);
+  // Among integers in 64 bits, else in double.
+  std::vector<std::int64_t> powers(integer ? at(args.in[1].mapping.shape().elements()) : 0);
+  std::vector<double> exponents(at(args.in[1].mapping.shape().elements()));
+  for_number_dtype(args.in[1].dtype, [&]<class B>() {
+    for (std::size_t i = 0; i < exponents.size(); ++i) {
+      const auto e = static_cast<Compute<B>>(args.input<B>(1)[i]);
+      exponents[i] = static_cast<double>(e);
+      if constexpr (std::is_integral_v<B>) powers[i] = static_cast<std::int64_t>(e);
+    }
+  });
   for_number_dtype(args.in[0].dtype, [&]<class A>() {
-    for_number_dtype(args.in[1].dtype, [&]<class B>() {
-      const A* a = args.input<A>(0);
-      const B* b = args.input<B>(1);
-      A* y = args.output<A>(0);
-      Walk<2> walk(shape.extents(), {a_strides, b_strides});
-      for (std::int64_t i = 0; i < shape.elements(); ++i, walk.next()) {
-        const A base = a[walk.offset(0)];
-        const B exponent = b[walk.offset(1)];
-        if constexpr (std::is_integral_v<A> && std::is_integral_v<B>) {
-          y[i] = integer_power(base, static_cast<std::int64_t>(exponent));
-        } else {
-          y[i] = element_cast<A>(std::pow(static_cast<double>(static_cast<Compute<A>>(base)),
-                                          static_cast<double>(static_cast<Compute<B>>(exponent))));
+    const A* a = args.input<A>(0);
+    A* y = args.output<A>(0);
+    Walk<2> walk(shape.extents(), {broadcast_strides(args.in[0].mapping.shape(), shape),
+                                   broadcast_strides(args.in[1].mapping.shape(), shape)});
+    for (std::int64_t i = 0; i < shape.elements(); ++i, walk.next()) {
+      const A base = a[walk.offset(0)];
+      const auto k = at(walk.offset(1));
+      if constexpr (std::is_integral_v<A>) {
+        if (integer) {
+          y[i] = integer_power(base, powers[k]);
+          continue;
         }
       }
-    });
+      y[i] = element_cast<A>(
+          std::pow(static_cast<double>(static_cast<Compute<A>>(base)), exponents[k]));
+    }
   });
 }
 

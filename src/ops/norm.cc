@@ -2,7 +2,11 @@
 // Normalisation over axes of the input itself: instance, layer, local response.
 #include <cmath>
 
+#include "base/thread_pool.h"
 #include "ops/elements.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/rows/axis_loops.h"
+#include "ops/rows/rows.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -150,6 +154,53 @@ void lrn_reference(const ReferenceArgs& args) {
   });
 }
 
+/// In layouts that keep the channels in one digit, with contiguous pixels below them.
+void lrn_offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  if (node.dtype(0) != DType::f32 || node.shape(0).elements() == 0) return;
+  const Attributes& attrs = node.attrs();
+  const std::int64_t size = attrs.integer("size", 1), channels = node.shape(0)[1];
+  LrnCall call;
+  call.channels = channels;
+  call.before = std::min((size - 1) / 2, channels);
+  call.after = std::min(size - 1 - (size - 1) / 2, channels);
+  call.alpha = attrs.real("alpha", 1e-4f) / static_cast<float>(size);
+  call.beta = attrs.real("beta", 0.75f);
+  call.bias = attrs.real("bias", 1.0f);
+  if (!(call.bias > 0) || call.alpha < 0) return;
+  const auto is_channel = [](int i) { return i == 1; };
+  for (const Layout& layout : elementwise_layouts(request)) {
+    const Mapping mapping(layout, node.output().shape, sizeof(float));
+    const auto along = loops_along(mapping, is_channel);
+    auto over = loops_along(mapping, [](int i) { return i != 1; });
+    const std::int64_t columns = take_run(over);
+    if (along.size() != 1 || columns == 1 || !no_tails(mapping, is_channel)) continue;
+    call.stride = along[0].stride[0];
+    Offer offer;
+    offer.kernel = "lrn_columns";
+    offer.in = {broadcast_follower(node, 0, layout).mapping.layout()};
+    offer.out = {layout};
+    offer.flops = static_cast<double>(node.shape(0).elements() * (2 * size + 20));
+    offer.efficiency = 0.25;
+    offer.bind = [call, over, columns, mapping]() -> Kernel {
+      const auto tails = std::make_shared<const TailZero>(mapping);
+      return [call, over, columns, tails](const KernelArgs& args) {
+        constexpr std::int64_t kColumns = 64;
+        const std::int64_t chunks = ceil_div(columns, kColumns);
+        parallel(args.pool, at(loop_count(over) * chunks), [&](std::size_t task) {
+          const auto i = static_cast<std::int64_t>(task);
+          const std::int64_t first = i % chunks * kColumns;
+          const std::int64_t offset = loop_offset(over, i / chunks)[0] + first;
+          lrn_columns(call, args.input<float>(0) + offset, args.output<float>(0) + offset,
+                      std::min(kColumns, columns - first));
+        });
+        tails->run(args.out[0]);
+      };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
 constexpr OpDef kNorm[] = {
     {.name = "instance_norm",
      .aliases = onnx<"InstanceNormalization">,
@@ -168,6 +219,7 @@ constexpr OpDef kNorm[] = {
      .category = Category::fixed,
      .infer = infer_lrn,
      .reference = lrn_reference,
+     .offers = lrn_offers,
      .axes = link_images},
 };
 

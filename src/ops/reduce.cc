@@ -2,7 +2,10 @@
 // Reductions over axes, arg_max and arg_min, cumulative sums.
 #include <cmath>
 
+#include "base/thread_pool.h"
 #include "ops/elements.h"
+#include "ops/rows/axis_loops.h"
+#include "ops/rows/rows.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -287,33 +290,155 @@ void cumulative_reference(const ReferenceArgs& args) {
   });
 }
 
+/// A reduction along some loops for every cell of the output.
+struct StridedReduction {
+  Reduction kind = Reduction::sum;
+  float start = 0, scale = 1;
+  bool root = false;
+  std::vector<StridedLoop<2>> over;  ///< strides of output and input
+  std::vector<StridedLoop<1>> along;
+  std::int64_t columns = 1;                        ///< contiguous on both sides
+  std::int64_t run = 1, row_stride = 0, rows = 1;  ///< the innermost loops along
+
+  float finish(float v) const noexcept { return root ? std::sqrt(v) : v * scale; }
+
+  void reduce(const float* x, float* y, std::int64_t n) const noexcept {
+    std::fill_n(y, n, start);
+    for_each_offset(along.data(), along.size(), [&](const auto& offset) {
+      if (run == 1) {
+        reduce_columns(kind, x + offset[0], row_stride, rows, n, y);
+      } else {
+        *y = reduce_row(kind, x + offset[0], run, *y);
+      }
+    });
+    for (std::int64_t i = 0; i < n; ++i) y[i] = finish(y[i]);
+  }
+
+  void operator()(const float* x, float* y, ThreadPool* pool) const noexcept {
+    constexpr std::int64_t kColumns = 64;
+    const std::int64_t chunks = ceil_div(columns, kColumns);
+    parallel(pool, at(loop_count(over) * chunks), [&](std::size_t task) {
+      const auto i = static_cast<std::int64_t>(task);
+      const std::int64_t first = i % chunks * kColumns;
+      const auto offset = loop_offset(over, i / chunks);
+      reduce(x + offset[1] + first, y + offset[0] + first, std::min(kColumns, columns - first));
+    });
+  }
+};
+
+/// Nothing when neither the cells of the output nor those along the axes are contiguous.
+std::optional<StridedReduction> strided_reduction(const Mapping& to, const Follower& from,
+                                                  const Ints& axes) {
+  const auto picked = [&](int i) { return std::ranges::binary_search(axes, i); };
+  StridedReduction r;
+  r.over = digit_loops<2>(to, {from});
+  r.along = loops_along(from.mapping, picked);
+  r.columns = take_run(r.over);
+  if (r.columns == 1) {
+    r.run = take_run(r.along);
+    if (r.run == 1 && !(r.along.empty() && r.over.empty())) return std::nullopt;
+  } else if (!r.along.empty()) {
+    r.rows = r.along.back().extent;
+    r.row_stride = r.along.back().stride[0];
+    r.along.pop_back();
+  }
+  return r;
+}
+
+enum class Finish { plain, mean, root };
+
+template <Reduction K, Finish End = Finish::plain>
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape &x = node.shape(0), &y = node.output().shape;
+  if (node.dtype(0) != DType::f32 || x.elements() == 0) return;
+  const Ints axes = node.attrs().integers("axes");
+  const bool keep = node.attrs().integer("keepdims", 1) != 0;
+  std::vector<Axis> dropped, kept_in, kept_out;
+  std::array<int, kMaxRank> axis{-1, -1, -1, -1, -1, -1, -1, -1};
+  std::int64_t count = 1;
+  for (int i = 0, k = 0; i < x.rank(); ++i) {
+    const bool reduced = std::ranges::binary_search(axes, i);
+    if (reduced) {
+      dropped.push_back(x.axis(i));
+      count *= x[i];
+    } else {
+      axis[at(k)] = i;
+      kept_in.push_back(x.axis(i));
+      kept_out.push_back(y.axis(k));
+    }
+    if (!reduced || keep) ++k;
+  }
+  const bool tails_join = K != Reduction::max && K != Reduction::min;
+  for (const Layout& layout : request.candidates(node.node().inputs[0])) {
+    const Follower from{Mapping(layout, x, sizeof(float)), axis};
+    const Mapping to(layout.without(dropped).renamed(kept_in, kept_out), y, sizeof(float));
+    const auto picked = [&](int i) { return std::ranges::binary_search(axes, i); };
+    if (!tails_join && !no_tails(from.mapping, picked)) continue;
+    auto reduction = strided_reduction(to, from, axes);
+    if (!reduction) continue;
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    reduction->kind = K;
+    reduction->start = K == Reduction::max ? -infinity : K == Reduction::min ? infinity : 0.0f;
+    if (End == Finish::mean)
+      reduction->scale = static_cast<float>(1.0 / static_cast<double>(count));
+    reduction->root = End == Finish::root;
+    Offer offer;
+    offer.kernel = std::string(node.node().op->name);
+    offer.in = {layout};
+    offer.out = {to.layout()};
+    offer.flops = 2 * static_cast<double>(x.elements());
+    offer.efficiency = 0.2;
+    offer.bind = [reduction = *reduction, to]() -> Kernel {
+      const auto shared = std::make_shared<const StridedReduction>(reduction);
+      const auto tails = std::make_shared<const TailZero>(to);
+      return [shared, tails](const KernelArgs& args) {
+        (*shared)(args.input<float>(0), args.output<float>(0), args.pool);
+        tails->run(args.out[0]);
+      };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
+using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
+
 constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
                        void (*infer)(const NodeRef&), void (*reference_)(const ReferenceArgs&),
+                       Offers offers_ = nullptr,
                        void (*axes)(const NodeRef&, AxisLinks&) = link_kept) {
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
           .infer = infer,
           .reference = reference_,
+          .offers = offers_,
           .axes = axes};
 }
 
 constexpr OpDef kReduce[] = {
-    record("reduce_sum", onnx<"ReduceSum">, infer_reduce_numbers, reference<Sum>),
-    record("reduce_mean", onnx<"ReduceMean">, infer_reduce_numbers, reference<Mean>),
+    record("reduce_sum", onnx<"ReduceSum">, infer_reduce_numbers, reference<Sum>,
+           offers<Reduction::sum>),
+    record("reduce_mean", onnx<"ReduceMean">, infer_reduce_numbers, reference<Mean>,
+           offers<Reduction::sum, Finish::mean>),
     record("reduce_prod", onnx<"ReduceProd">, infer_reduce_numbers, reference<Prod>),
-    record("reduce_l1", onnx<"ReduceL1">, infer_reduce_numbers, reference<L1>),
-    record("reduce_l2", onnx<"ReduceL2">, infer_reduce_numbers, reference<L2>),
-    record("reduce_sum_square", onnx<"ReduceSumSquare">, infer_reduce_numbers,
-           reference<SumSquare>),
+    record("reduce_l1", onnx<"ReduceL1">, infer_reduce_numbers, reference<L1>,
+           offers<Reduction::sum_abs>),
+    record("reduce_l2", onnx<"ReduceL2">, infer_reduce_numbers, reference<L2>,
+           offers<Reduction::sum_square, Finish::root>),
+    record("reduce_sum_square", onnx<"ReduceSumSquare">, infer_reduce_numbers, reference<SumSquare>,
+           offers<Reduction::sum_square>),
     record("reduce_log_sum", onnx<"ReduceLogSum">, infer_reduce_numbers, reference<LogSum>),
     record("reduce_log_sum_exp", onnx<"ReduceLogSumExp">, infer_log_sum_exp, log_sum_exp_reference),
-    record("reduce_max", onnx<"ReduceMax">, infer_reduce, extreme_reference<true>),
-    record("reduce_min", onnx<"ReduceMin">, infer_reduce, extreme_reference<false>),
+    record("reduce_max", onnx<"ReduceMax">, infer_reduce, extreme_reference<true>,
+           offers<Reduction::max>),
+    record("reduce_min", onnx<"ReduceMin">, infer_reduce, extreme_reference<false>,
+           offers<Reduction::min>),
     record("arg_max", onnx<"ArgMax">, infer_arg, arg_reference<true>),
     record("arg_min", onnx<"ArgMin">, infer_arg, arg_reference<false>),
-    record("cum_sum", onnx<"CumSum">, infer_cumulative, cumulative_reference<Sum>, link_positions),
-    record("cum_prod", onnx<"CumProd">, infer_cumulative, cumulative_reference<Prod>,
+    record("cum_sum", onnx<"CumSum">, infer_cumulative, cumulative_reference<Sum>, nullptr,
+           link_positions),
+    record("cum_prod", onnx<"CumProd">, infer_cumulative, cumulative_reference<Prod>, nullptr,
            link_positions),
 };
 

@@ -2,8 +2,12 @@
 // Resize and Upsample: every mode is a table of taps for each axis.
 #include <cmath>
 
+#include "base/thread_pool.h"
+#include "ops/box_copy/box_copy.h"
 #include "ops/elements.h"
 #include "ops/resize_taps.h"
+#include "ops/rows/axis_loops.h"
+#include "ops/rows/rows.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -196,6 +200,142 @@ void reference(const ReferenceArgs& args) {
   });
 }
 
+bool extrapolates(const std::vector<AxisTaps>& taps) {
+  for (const AxisTaps& t : taps) {
+    if (std::ranges::count(t.outside, true) > 0) return true;
+  }
+  return false;
+}
+
+void nearest_offers(const OfferRequest& request, const std::vector<AxisTaps>& taps,
+                    std::vector<Offer>& out) {
+  const auto shared = std::make_shared<const std::vector<AxisTaps>>(taps);
+  offer_box_copy(request, out, "resize_nearest",
+                 [shared](int axis, std::int64_t x) { return (*shared)[at(axis)].index[at(x)]; });
+}
+
+/// Blends of the last two axes: rows first, into a row as wide as the input, then pixels of
+/// `pixel` floats along it.
+struct BlendKernel {
+  AxisTaps y, x;
+  std::int64_t pixel = 1, in_width = 1, out_width = 1, out_height = 1;
+  std::int64_t in_row = 0, out_row = 0;
+  std::vector<StridedLoop<2>> over;  ///< strides of output and input
+  std::int64_t row_floats = 0;       ///< scratch of one worker's row
+  int workers = 1;
+
+  void run(const KernelArgs& args) const noexcept {
+    const std::int64_t rows = loop_count(over) * out_height;
+    const std::int64_t share = ceil_div(rows, workers);
+    parallel(args.pool, at(workers), [&](std::size_t worker) {
+      float* blended =
+          reinterpret_cast<float*>(args.scratch) + static_cast<std::int64_t>(worker) * row_floats;
+      const auto first = static_cast<std::int64_t>(worker) * share;
+      for (std::int64_t r = first; r < std::min(first + share, rows); ++r) {
+        const auto offset = loop_offset(over, r / out_height);
+        row(r % out_height, args.input<float>(0) + offset[1], args.output<float>(0) + offset[0],
+            blended);
+      }
+    });
+  }
+
+  void row(std::int64_t i, const float* in, float* out, float* blended) const noexcept {
+    const std::int64_t* index = y.index.data() + i * y.count;
+    const float* from = in + index[0] * in_row;
+    if (y.count > 1) {
+      const float* rows[kMostTaps] = {};
+      for (int t = 0; t < y.count; ++t) rows[t] = in + index[t] * in_row;
+      blend_rows(rows, y.weight.data() + i * y.count, y.count, blended, in_width * pixel);
+      from = blended;
+    }
+    float* to = out + i * out_row;
+    blend_pixels(from, x.index.data(), x.weight.data(), x.count, to, out_width, pixel);
+  }
+
+  static constexpr int kMostTaps = 16;
+};
+
+/// Layouts in which rows are dense: h and w plain digits, and what lies inside of w contiguous.
+std::optional<BlendKernel> blend_kernel(const Mapping& from, const Mapping& to,
+                                        const std::vector<AxisTaps>& taps) {
+  const int rank = to.shape().rank(), w = rank - 1, h = rank - 2;
+  const auto digit_of = [](const Mapping& m, int axis) -> std::optional<Digit> {
+    std::optional<Digit> found;
+    int count = 0;
+    for (const Digit& d : m.linear_digits()) {
+      if (d.dim == axis && ++count == 1) found = d;
+    }
+    if (count == 1 && found->q == 1 && found->e == m.shape()[axis]) return found;
+    return std::nullopt;
+  };
+  const auto in_w = digit_of(from, w), in_h = digit_of(from, h), out_w = digit_of(to, w),
+             out_h = digit_of(to, h);
+  if (!in_w || !in_h || !out_w || !out_h || in_w->stride != out_w->stride) return std::nullopt;
+  BlendKernel k;
+  k.pixel = in_w->stride;
+  Follower follower{from, {}};
+  for (int i = 0; i < rank; ++i) follower.axis[at(i)] = i;
+  // Loops over everything but h and w; the innermost must be the pixel.
+  for (const Digit& d : to.linear_digits()) {
+    if (d.e == 1 || d.dim == w || d.dim == h) continue;
+    k.over.push_back({d.e, {d.stride, follower_stride(follower, d)}});
+  }
+  std::ranges::sort(k.over, [](const auto& a, const auto& b) { return a.stride[0] > b.stride[0]; });
+  k.over = fuse_loops(k.over);
+  if (take_run(k.over) != k.pixel) return std::nullopt;
+  for (const auto& loop : k.over) {
+    if (loop.stride[0] < k.pixel) return std::nullopt;
+  }
+  k.y = taps[at(h)];
+  k.x = taps[at(w)];
+  if (k.y.count > BlendKernel::kMostTaps) return std::nullopt;
+  k.in_width = from.shape()[w];
+  k.out_width = to.shape()[w];
+  k.out_height = to.shape()[h];
+  k.in_row = in_h->stride;
+  k.out_row = out_h->stride;
+  k.row_floats = round_up(k.in_width * k.pixel + 16, 16);
+  return k;
+}
+
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape &x = node.shape(0), &y = node.output().shape;
+  if (y.elements() == 0 || x.elements() == 0) return;
+  const std::vector<AxisTaps> taps = resize_taps(node);
+  if (extrapolates(taps)) return;
+  if (node.attrs().string("mode", "nearest") == "nearest") {
+    return nearest_offers(request, taps, out);
+  }
+  if (node.dtype(0) != DType::f32 || x.rank() < 2) return;
+  for (int i = 0; i + 2 < x.rank(); ++i) {
+    if (!taps[at(i)].identity) return;
+  }
+  for (const Layout& layout : position_layouts(request)) {
+    const Mapping to(layout, y, sizeof(float));
+    const Mapping from(same_position_layout(y, x, layout), x, sizeof(float));
+    auto kernel = blend_kernel(from, to, taps);
+    if (!kernel) continue;
+    kernel->workers = request.target.threads == 1 ? 1 : 4 * request.target.threads;
+    Offer offer;
+    offer.kernel = "resize_blend";
+    offer.in = {from.layout()};
+    offer.out = {layout};
+    offer.flops = 2 * static_cast<double>(y.elements()) * (kernel->x.count + kernel->y.count);
+    offer.efficiency = kernel->pixel >= 4 ? 0.2 : 0.02;
+    offer.scratch_bytes = at(kernel->workers * kernel->row_floats) * sizeof(float);
+    offer.bind = [kernel = *kernel, to]() -> Kernel {
+      const auto shared = std::make_shared<const BlendKernel>(kernel);
+      const auto tails = std::make_shared<const TailZero>(to);
+      return [shared, tails](const KernelArgs& args) {
+        shared->run(args);
+        tails->run(args.out[0]);
+      };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
 constexpr ForeignName kAliases[] = {{"onnx", "Resize", import_resize},
                                     {"onnx", "Upsample", import_upsample}};
 
@@ -204,6 +344,7 @@ constexpr OpDef kResize[] = {{.name = "resize",
                               .category = Category::fixed,
                               .infer = infer,
                               .reference = reference,
+                              .offers = offers,
                               .axes = link_images}};
 
 }  // namespace

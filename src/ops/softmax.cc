@@ -2,7 +2,11 @@
 // softmax, log_softmax, hardmax along one axis, or before opset 13 along all axes from one on.
 #include <cmath>
 
+#include "base/thread_pool.h"
 #include "ops/elements.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/rows/axis_loops.h"
+#include "ops/rows/rows.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -71,18 +75,89 @@ void reference(const ReferenceArgs& args) {
   });
 }
 
+/// Softmax along one loop, for every index of the others. Order does not matter to a softmax, so
+/// any layout will do in which the axes fuse into one loop without tails.
+struct StridedSoftmax {
+  bool log = false;
+  std::int64_t count = 1, stride = 1;
+  std::vector<StridedLoop<1>> over;
+  std::int64_t columns = 1;  ///< contiguous, beside the outer ones; 1 when the rows are
+
+  void run(const float* x, float* y, ThreadPool* pool) const noexcept {
+    constexpr std::int64_t kColumns = 256;
+    const std::int64_t chunks = (columns + kColumns - 1) / kColumns;
+    parallel(pool, at(loop_count(over) * chunks), [&](std::size_t task) {
+      const auto i = static_cast<std::int64_t>(task);
+      const std::int64_t first = i % chunks * kColumns;
+      const std::int64_t offset = loop_offset(over, i / chunks)[0] + first;
+      if (stride == 1) {
+        softmax_row(x + offset, y + offset, count, log);
+      } else {
+        softmax_columns(x + offset, y + offset, count, stride, std::min(kColumns, columns - first),
+                        log);
+      }
+    });
+  }
+};
+
+std::optional<StridedSoftmax> strided_softmax(const NodeRef& node, const Mapping& mapping) {
+  const auto axis = static_cast<int>(node.attrs().integer("axis", -1));
+  const bool flatten = node.attrs().integer("flatten", 0) != 0;
+  const auto along = [&](int i) { return i == axis || (flatten && i > axis); };
+  const auto loops = loops_along(mapping, along);
+  if (loops.size() != 1 || !no_tails(mapping, along)) return std::nullopt;
+  StridedSoftmax s;
+  s.count = loops[0].extent;
+  s.stride = loops[0].stride[0];
+  s.over = loops_along(mapping, [&](int i) { return !along(i); });
+  if (s.stride != 1) {
+    s.columns = take_run(s.over);
+    if (s.columns == 1 && !s.over.empty()) return std::nullopt;
+  }
+  return s;
+}
+
+template <bool Log>
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  if (node.dtype(0) != DType::f32 || node.shape(0).elements() == 0) return;
+  for (const Layout& layout : elementwise_layouts(request)) {
+    const Mapping mapping(layout, node.output().shape, sizeof(float));
+    auto softmax = strided_softmax(node, mapping);
+    if (!softmax) continue;
+    softmax->log = Log;
+    Offer offer;
+    offer.kernel = std::string(node.node().op->name);
+    offer.in = {broadcast_follower(node, 0, layout).mapping.layout()};
+    offer.out = {layout};
+    offer.in_place = 0;
+    offer.flops = 20 * static_cast<double>(node.shape(0).elements());
+    offer.efficiency = 0.25;
+    offer.bind = [softmax = *softmax, mapping]() -> Kernel {
+      const auto tails = std::make_shared<const TailZero>(mapping);
+      return [softmax, tails](const KernelArgs& args) {
+        softmax.run(args.input<float>(0), args.output<float>(0), args.pool);
+        tails->run(args.out[0]);
+      };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
 constexpr OpDef kSoftmax[] = {
     {.name = "softmax",
      .aliases = onnx<"Softmax", import_softmax>,
      .category = Category::transposable,
      .infer = infer,
      .reference = reference<Kind::softmax>,
+     .offers = offers<false>,
      .axes = link_positions},
     {.name = "log_softmax",
      .aliases = onnx<"LogSoftmax", import_softmax>,
      .category = Category::transposable,
      .infer = infer,
      .reference = reference<Kind::log_softmax>,
+     .offers = offers<true>,
      .axes = link_positions},
     {.name = "hardmax",
      .aliases = onnx<"Hardmax", import_softmax>,

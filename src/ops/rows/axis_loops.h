@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cells of a tensor as loops along some axes and loops over the others.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "ops/digit_loops.h"
+
+namespace stowage {
+
+/// Loops along the digits of the axes for which `pick` is true, outermost first, fused.
+template <class F>
+std::vector<StridedLoop<1>> loops_along(const Mapping& mapping, F pick) {
+  std::vector<StridedLoop<1>> loops;
+  for (const Digit& d : mapping.linear_digits()) {
+    if (d.e > 1 && pick(static_cast<int>(d.dim))) loops.push_back({d.e, {d.stride}});
+  }
+  std::ranges::sort(loops, [](const auto& a, const auto& b) { return a.stride[0] > b.stride[0]; });
+  return fuse_loops(loops);
+}
+
+/// The axes for which `pick` is true have no tail.
+template <class F>
+bool no_tails(const Mapping& mapping, F pick) {
+  for (int i = 0; i < mapping.shape().rank(); ++i) {
+    if (pick(i) && mapping.padded(i) != mapping.shape()[i]) return false;
+  }
+  return true;
+}
+
+/// Takes the innermost loop when it is contiguous in all N tensors; 1 otherwise.
+template <std::size_t N>
+std::int64_t take_run(std::vector<StridedLoop<N>>& loops) {
+  if (loops.empty()) return 1;
+  for (std::int64_t s : loops.back().stride) {
+    if (s != 1) return 1;
+  }
+  const std::int64_t run = loops.back().extent;
+  loops.pop_back();
+  return run;
+}
+
+template <std::size_t N>
+std::int64_t loop_count(const std::vector<StridedLoop<N>>& loops) {
+  std::int64_t count = 1;
+  for (const auto& l : loops) count *= l.extent;
+  return count;
+}
+
+/// Offsets of one index of the fused index space of the loops.
+template <std::size_t N>
+std::array<std::int64_t, N> loop_offset(const std::vector<StridedLoop<N>>& loops,
+                                        std::int64_t index) {
+  std::array<std::int64_t, N> offset{};
+  for (std::size_t k = loops.size(); k-- > 0;) {
+    const std::int64_t i = index % loops[k].extent;
+    index /= loops[k].extent;
+    for (std::size_t s = 0; s < N; ++s) offset[s] += i * loops[k].stride[s];
+  }
+  return offset;
+}
+
+}  // namespace stowage
