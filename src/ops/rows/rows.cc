@@ -191,9 +191,8 @@ void softmax_columns_simd(const float* x, float* y, std::int64_t rows, std::int6
     const auto scale = hn::Div(hn::Set(d, 1.0f), sum);
     for (std::int64_t r = 0; r < rows; ++r) {
       float* to = y + r * stride + i;
-      hn::StoreU(
-          log ? hn::Sub(hn::LoadU(d, x + r * stride + i), shift) : hn::Mul(hn::LoadU(d, to), scale),
-          d, to);
+      const auto down = hn::Sub(hn::LoadU(d, x + r * stride + i), max);
+      hn::StoreU(log ? hn::Sub(down, log_sum) : hn::Mul(hn::LoadU(d, to), scale), d, to);
     }
   });
 }
