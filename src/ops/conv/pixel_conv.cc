@@ -20,6 +20,13 @@ namespace {
 // Tables live on the stack of the task.
 constexpr int kTableEntries = 2048, kMostPixels = 512;
 constexpr std::int64_t kCopyFloats = 6144;
+/// Pixels at the border of the image that a task must be able to copy before it has to stop.
+constexpr std::int64_t kLeastBorder = 16;
+
+/// Output positions of the w axis, [begin, end).
+struct Range {
+  std::int64_t begin, end;
+};
 
 struct PixelConv {
   Window w;
@@ -30,89 +37,92 @@ struct PixelConv {
   std::int64_t w_group = 0;
   /// Taps of one row of the window are one run: channels last, no dilation along w.
   bool rows = false;
-  std::int64_t row_floats = 0;  ///< of the input, w axis, channels last
-  Extents3 taps{1, 1, 1};       ///< of the table
+  Extents3 taps{1, 1, 1};  ///< of the table
+  /// For each tap of the w axis, where it lies inside the input.
+  std::vector<Range> inside;
   TaskGrid grid;
   EpiloguePorts ports;
 };
 
-/// Fills the table for output pixels one by one.
+/// Fills the table for runs of output pixels of one row.
 class TableBuilder {
  public:
   TableBuilder(const PixelConv& conv, const float* image, std::int64_t first) noexcept
-      : c_(conv), image_(image) {
+      : c_(conv), image_(image), next_(first) {
     x_ = first % c_.w.out[2];
     y_ = first / c_.w.out[2] % c_.w.out[1];
     z_ = first / c_.w.out[2] / c_.w.out[1];
-    next_ = first;
   }
 
   /// Up to `most` pixels; fewer when the copies of padded runs fill their buffer.
   int fill(std::int64_t most) noexcept {
     copied_ = 0;
     most = std::min<std::int64_t>({most, kMostPixels, stride()});
-    int count = 0;
-    for (; count < most; ++count, ++next_) {
-      if (!add(count)) break;
-      at[count] = next_ * c_.out_pixel;
-      step();
+    std::int64_t count = 0;
+    while (count < most) {
+      std::int64_t length = std::min(most - count, c_.w.out[2] - x_);
+      if (c_.rows && x_ >= c_.inside[0].begin && x_ < c_.inside[0].end) {
+        length = std::min(length, c_.inside[0].end - x_);
+      } else if (c_.rows) {
+        length = 1;
+        if (copied_ + c_.gemm.taps() * c_.gemm.run > kCopyFloats) break;
+      }
+      add_run(count, length);
+      for (std::int64_t i = 0; i < length; ++i) at[count + i] = (next_ + i) * c_.out_pixel;
+      count += length;
+      next_ += length;
+      step(length);
     }
-    return count;
+    return static_cast<int>(count);
   }
 
-  std::int64_t stride() const noexcept {
-    return kTableEntries / static_cast<std::int64_t>(c_.gemm.w_tap.size());
-  }
+  std::int64_t stride() const noexcept { return kTableEntries / c_.gemm.taps(); }
 
   const float* table[kTableEntries];
   std::int64_t at[kMostPixels];
 
  private:
-  void step() noexcept {
-    if (++x_ < c_.w.out[2]) return;
+  void step(std::int64_t length) noexcept {
+    x_ += length;
+    if (x_ < c_.w.out[2]) return;
     x_ = 0;
     if (++y_ < c_.w.out[1]) return;
     y_ = 0;
     ++z_;
   }
 
-  bool add(int column) noexcept {
+  /// `length` pixels of the current row, from the current one.
+  void add_run(std::int64_t column, std::int64_t length) noexcept {
     const Window& w = c_.w;
-    const std::int64_t z0 = z_ * w.stride[0] - w.pad_begin[0];
-    const std::int64_t y0 = y_ * w.stride[1] - w.pad_begin[1];
-    const std::int64_t x0 = x_ * w.stride[2] - w.pad_begin[2];
     const float** entry = table + column;
     const std::int64_t pitch = stride();
-    const std::int64_t reach = (w.kernel[2] - 1) * w.dilation[2];
-    const bool inside_x = x0 >= 0 && x0 + reach < w.in[2];
-    if (c_.rows && !inside_x && copied_ + c_.taps[0] * c_.taps[1] * c_.gemm.run > kCopyFloats) {
-      return false;
-    }
     for (std::int64_t kz = 0; kz < c_.taps[0]; ++kz) {
-      const std::int64_t z = z0 + kz * w.dilation[0];
+      const std::int64_t z = z_ * w.stride[0] - w.pad_begin[0] + kz * w.dilation[0];
       for (std::int64_t ky = 0; ky < c_.taps[1]; ++ky) {
-        const std::int64_t y = y0 + ky * w.dilation[1];
-        if (z < 0 || z >= w.in[0] || y < 0 || y >= w.in[1]) {
-          for (std::int64_t kx = 0; kx < c_.taps[2]; ++kx, entry += pitch) *entry = zero_run();
-          continue;
-        }
+        const std::int64_t y = y_ * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
+        const bool inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
         const float* row = image_ + (z * w.in[1] + y) * w.in[2] * c_.in_pixel;
-        if (c_.rows) {
-          *entry = inside_x ? row + x0 * c_.in_pixel : copy_run(row, x0);
-          entry += pitch;
-        } else if (inside_x) {
-          const float* p = row + x0 * c_.in_pixel;
-          const std::int64_t ahead = w.dilation[2] * c_.in_pixel;
-          for (std::int64_t kx = 0; kx < c_.taps[2]; ++kx, entry += pitch, p += ahead) *entry = p;
-        } else {
-          for (std::int64_t kx = 0; kx < c_.taps[2]; ++kx, entry += pitch) {
-            const std::int64_t x = x0 + kx * w.dilation[2];
-            *entry = x >= 0 && x < w.in[2] ? row + x * c_.in_pixel : zero_run();
+        for (std::int64_t kx = 0; kx < c_.taps[2]; ++kx, entry += pitch) {
+          const std::int64_t x0 = x_ * w.stride[2] - w.pad_begin[2] + kx * w.dilation[2];
+          if (!inside) {
+            std::fill(entry, entry + length, zero_run());
+            continue;
           }
+          const Range& range = c_.inside[static_cast<std::size_t>(kx)];
+          const std::int64_t begin = std::clamp<std::int64_t>(range.begin - x_, 0, length);
+          const std::int64_t end = std::clamp<std::int64_t>(range.end - x_, begin, length);
+          if (c_.rows && begin == end) {
+            *entry = copy_run(row, x0);
+            continue;
+          }
+          for (std::int64_t i = 0; i < begin; ++i) entry[i] = zero_run();
+          const float* p = row + x0 * c_.in_pixel;
+          const std::int64_t ahead = w.stride[2] * c_.in_pixel;
+          for (std::int64_t i = begin; i < end; ++i) entry[i] = p + i * ahead;
+          for (std::int64_t i = end; i < length; ++i) entry[i] = zero_run();
         }
       }
     }
-    return true;
   }
 
   /// The run of a window row that sticks out, with zeros where there is padding.
@@ -191,6 +201,16 @@ struct Variant {
   bool in_blocked, out_blocked;
 };
 
+/// Where both x0 + first and x0 + first + reach are inside, x0 the input under an output.
+Range inside_range(const Window& w, std::int64_t first, std::int64_t reach) {
+  const std::int64_t lo = w.pad_begin[2] - first;
+  const std::int64_t hi = w.in[2] - 1 - reach - first + w.pad_begin[2];
+  Range r{};
+  r.begin = std::min(lo > 0 ? ceil_div(lo, w.stride[2]) : 0, w.out[2]);
+  r.end = hi < 0 ? r.begin : std::clamp(hi / w.stride[2] + 1, r.begin, w.out[2]);
+  return r;
+}
+
 bool bind_variant(const ConvFacts& f, Variant v, PixelConv& c) {
   const std::int64_t lanes = tile_lanes();
   const std::int64_t all_in = f.in_channels * f.group, all_out = f.out_channels * f.group;
@@ -220,9 +240,13 @@ bool bind_variant(const ConvFacts& f, Variant v, PixelConv& c) {
     c.in_group = f.in_channels;
     const std::int64_t row_run = f.w.kernel[2] * f.in_channels;
     c.rows = f.group == 1 && f.w.dilation[2] == 1 && row_run <= kZeroRun &&
-             row_run * f.w.kernel[0] * f.w.kernel[1] <= kCopyFloats;
+             row_run * f.w.kernel[0] * f.w.kernel[1] * kLeastBorder <= kCopyFloats;
     if (c.rows) c.taps[2] = 1;
     g.run = g.last_run = c.rows ? row_run : f.in_channels;
+  }
+  for (std::int64_t kx = 0; kx < c.taps[2]; ++kx) {
+    const std::int64_t reach = (c.rows ? f.w.kernel[2] - 1 : 0) * f.w.dilation[2];
+    c.inside.push_back(inside_range(f.w, kx * f.w.dilation[2], reach));
   }
   const std::int64_t taps = c.taps[0] * c.taps[1] * c.taps[2];
   if (taps > kTableEntries || (!v.in_blocked && g.run > kZeroRun)) return false;
