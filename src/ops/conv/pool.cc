@@ -2,6 +2,7 @@
 // Shapes and offers of pooling.
 #include "ops/conv/pool.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "base/checked.h"
@@ -70,7 +71,11 @@ void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer
   if (!whole && w.kernel[0] * w.kernel[1] > kSlideRows) return;
   if (kind == Slide::Kind::average && !whole) {
     const bool count_padding = node.attrs().integer("count_include_pad", 0) != 0;
-    for (std::size_t i = 0; i < 3; ++i) s->counts[i] = count_taps(w, i, count_padding);
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (const std::int32_t count : count_taps(w, i, count_padding)) {
+        s->scale[i].push_back(1.0f / static_cast<float>(std::max(count, 1)));
+      }
+    }
   }
   Offer offer;
   offer.kernel = kind == Slide::Kind::max ? "max_pool" : "average_pool";

@@ -52,21 +52,32 @@ struct Sum {
   static HWY_INLINE V step(V acc, V x, V) { return hn::Add(acc, x); }
 };
 
+/// What a sum or a maximum starts from, and what padding holds.
+float initial(const Slide& s) {
+  return s.kind == Slide::Kind::max ? -std::numeric_limits<float>::infinity() : 0.0f;
+}
+
 /// A row of taps and the input row under it.
 struct Row {
   const float* in;
   const float* w;
 };
 
+/// Pixels [begin, end) see only taps that can be read: tiles of `pixels`, the first `larger` of
+/// them one larger.
+struct Cut {
+  std::int64_t begin, end, tiles, pixels, larger;
+};
+
 /// One output row of one block of channels.
 struct Line {
   const Slide* s;
-  const SlideCall* call;
+  Cut cut;
   Row rows[kSlideRows];
   int row_count;
   V init, slope;
-  std::int64_t valid;     // channels of the block
-  std::int64_t row_taps;  // average: taps that count, over d and h
+  std::int64_t valid;  // channels of the block
+  float row_scale;     // average: one over the taps that count, over d and h
   const float* residual;
   float* out;
 };
@@ -127,87 +138,179 @@ HWY_INLINE void compute_pixels(const Line& line, std::int64_t x, std::int64_t ta
     }
   }
   if (line.s->kind == Slide::Kind::average) {
-    const auto taps = line.row_taps * line.s->counts[2][static_cast<std::size_t>(x)];
-    const V scale = hn::Set(kTag, 1.0f / static_cast<float>(std::max<std::int64_t>(taps, 1)));
+    const float* scale = line.s->scale[2].data() + x;
     STOWAGE_UNROLL
-    for (int p = 0; p < P; ++p) acc[p] = hn::Mul(acc[p], scale);
+    for (int p = 0; p < P; ++p) acc[p] = hn::Mul(acc[p], hn::Set(kTag, line.row_scale * scale[p]));
   }
   store_pixels<P>(line, acc, x);
 }
 
 template <class Op>
-void compute_line(const Line& line) {
+HWY_INLINE void compute_tile(const Line& line, std::int64_t x, std::int64_t pixels) {
+  const std::int64_t taps = line.s->w.kernel[2];
+  switch (pixels) {
+    case 8:
+      return compute_pixels<Op, 8>(line, x, 0, taps);
+    case 7:
+      return compute_pixels<Op, 7>(line, x, 0, taps);
+    case 6:
+      return compute_pixels<Op, 6>(line, x, 0, taps);
+    case 5:
+      return compute_pixels<Op, 5>(line, x, 0, taps);
+    case 4:
+      return compute_pixels<Op, 4>(line, x, 0, taps);
+    case 3:
+      return compute_pixels<Op, 3>(line, x, 0, taps);
+    case 2:
+      return compute_pixels<Op, 2>(line, x, 0, taps);
+    default:
+      return compute_pixels<Op, 1>(line, x, 0, taps);
+  }
+}
+
+/// A pixel near the border of the image: only some taps along w are inside.
+template <class Op>
+void compute_border(const Line& line, std::int64_t x) {
   const Window& w = line.s->w;
-  const std::int64_t reach = (w.kernel[2] - 1) * w.dilation[2];
-  // Pixels whose whole window is inside, along w.
-  const std::int64_t begin = std::min(ceil_div(w.pad_begin[2], w.stride[2]), w.out[2]);
-  const std::int64_t room = w.in[2] - 1 - reach + w.pad_begin[2];
-  const std::int64_t end = room < 0 ? begin : std::clamp(room / w.stride[2] + 1, begin, w.out[2]);
-  std::int64_t x = 0;
-  while (x < w.out[2]) {
-    if (x >= begin && x < end) {
-      if (end - x >= kPixels) {
-        compute_pixels<Op, kPixels>(line, x, 0, w.kernel[2]);
-        x += kPixels;
-      } else if (end - x >= 4) {
-        compute_pixels<Op, 4>(line, x, 0, w.kernel[2]);
-        x += 4;
-      } else {
-        compute_pixels<Op, 1>(line, x, 0, w.kernel[2]);
-        x += 1;
-      }
-      continue;
+  const std::int64_t x0 = x * w.stride[2] - w.pad_begin[2];
+  const std::int64_t first = x0 < 0 ? ceil_div(-x0, w.dilation[2]) : 0;
+  std::int64_t last = x0 >= w.in[2] ? 0 : (w.in[2] - 1 - x0) / w.dilation[2] + 1;
+  last = std::min(last, w.kernel[2]);
+  compute_pixels<Op, 1>(line, x, std::min(first, last), last);
+}
+
+/// How a row of output pixels is cut; the same for every row.
+Cut cut_row(const Window& w, bool padded) {
+  Cut cut{0, w.out[2], 0, 0, 0};
+  if (!padded) {
+    const std::int64_t reach = (w.kernel[2] - 1) * w.dilation[2];
+    const std::int64_t room = w.in[2] - 1 - reach + w.pad_begin[2];
+    cut.begin = std::min(ceil_div(w.pad_begin[2], w.stride[2]), w.out[2]);
+    cut.end = room < 0 ? cut.begin : std::clamp(room / w.stride[2] + 1, cut.begin, w.out[2]);
+  }
+  // Tiles of nearly equal size instead of a small last one.
+  cut.tiles = ceil_div(cut.end - cut.begin, kPixels);
+  cut.pixels = cut.tiles == 0 ? 0 : (cut.end - cut.begin) / cut.tiles;
+  cut.larger = cut.tiles == 0 ? 0 : (cut.end - cut.begin) % cut.tiles;
+  return cut;
+}
+
+template <class Op>
+void compute_line(const Line& line) {
+  const Cut& cut = line.cut;
+  for (std::int64_t x = 0; x < cut.begin; ++x) compute_border<Op>(line, x);
+  std::int64_t x = cut.begin;
+  for (std::int64_t i = 0; i < cut.tiles; ++i) {
+    const std::int64_t pixels = cut.pixels + (i < cut.larger ? 1 : 0);
+    compute_tile<Op>(line, x, pixels);
+    x += pixels;
+  }
+  for (x = cut.end; x < line.s->w.out[2]; ++x) compute_border<Op>(line, x);
+}
+
+/// Copies of the input rows under a window, padded along w, so that no pixel is at a border. A row
+/// that the next window sees too stays.
+class PaddedRows {
+ public:
+  /// Copying pays where every input pixel is read about as often as an output is written.
+  static bool fits(const Window& w) {
+    return w.stride[2] == 1 && w.out[2] <= kMostPixels && w.kernel[0] == 1 && w.kernel[2] > 1 &&
+           slots(w) <= kSlideRows && slots(w) * width(w) * kLanes <= kFloats;
+  }
+
+  PaddedRows(const Window& w, V padding) : w_(w) {
+    std::fill(held_, held_ + slots(w), -1);
+    for (std::int64_t i = 0; i < slots(w) * width(w); ++i) {
+      hn::Store(padding, kTag, cells_ + i * kLanes);
     }
-    const std::int64_t x0 = x * w.stride[2] - w.pad_begin[2];
-    std::int64_t first = x0 < 0 ? ceil_div(-x0, w.dilation[2]) : 0;
-    std::int64_t last = x0 >= w.in[2] ? 0 : (w.in[2] - 1 - x0) / w.dilation[2] + 1;
-    last = std::min(last, w.kernel[2]);
-    first = std::min(first, last);
-    compute_pixels<Op, 1>(line, x, first, last);
-    ++x;
+  }
+
+  /// The copy of input row `y`, which lies at `in`.
+  const float* row(std::int64_t y, const float* in) {
+    const std::int64_t slot = y & mask_;
+    float* const to = cells_ + (slot * width_ + w_.pad_begin[2]) * kLanes;
+    if (held_[slot] != y) {
+      held_[slot] = y;
+      const std::int64_t count = std::min(w_.in[2], width_ - w_.pad_begin[2]);
+      for (std::int64_t x = 0; x < count; ++x) {
+        hn::Store(hn::LoadU(kTag, in + x * kLanes), kTag, to + x * kLanes);
+      }
+    }
+    return to;
+  }
+
+ private:
+  static constexpr std::int64_t kFloats = 8192;
+  /// In wider rows the border matters less than the copies.
+  static constexpr std::int64_t kMostPixels = 32;
+
+  /// A power of two, so that a row finds its slot fast.
+  static std::int64_t slots(const Window& w) {
+    std::int64_t n = 1;
+    while (n < (w.kernel[1] - 1) * w.dilation[1] + 1) n *= 2;
+    return n;
+  }
+
+  static std::int64_t width(const Window& w) {
+    return w.out[2] + (w.kernel[2] - 1) * w.dilation[2];
+  }
+
+  const Window& w_;
+  const std::int64_t mask_ = slots(w_) - 1, width_ = width(w_);
+  std::int64_t held_[kSlideRows];
+  HWY_ALIGN float cells_[kFloats];
+};
+
+/// Finds the rows of the input and of the weights that output row (z, y) sees.
+void find_rows(const Slide& s, const float* in, const float* weights, std::int64_t z,
+               std::int64_t y, PaddedRows* copies, Line& line) {
+  const Window& w = s.w;
+  line.row_count = 0;
+  for (std::int64_t kz = 0; kz < w.kernel[0]; ++kz) {
+    const std::int64_t iz = z * w.stride[0] - w.pad_begin[0] + kz * w.dilation[0];
+    if (iz < 0 || iz >= w.in[0]) continue;
+    for (std::int64_t ky = 0; ky < w.kernel[1]; ++ky) {
+      const std::int64_t iy = y * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
+      if (iy < 0 || iy >= w.in[1]) continue;
+      Row& r = line.rows[line.row_count++];
+      r.in = in + (iz * w.in[1] + iy) * w.in[2] * kLanes;
+      if (copies != nullptr) r.in = copies->row(iz * w.in[1] + iy, r.in);
+      const std::int64_t tap = (kz * w.kernel[1] + ky) * w.kernel[2];
+      r.w = weights == nullptr ? nullptr : weights + tap * kLanes;
+    }
+  }
+  line.row_scale = 1;
+  if (s.kind == Slide::Kind::average) {
+    line.row_scale =
+        s.scale[0][static_cast<std::size_t>(z)] * s.scale[1][static_cast<std::size_t>(y)];
   }
 }
 
 template <class Op>
 void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std::int64_t begin,
-                  std::int64_t end) {
+                  std::int64_t end, PaddedRows* copies) {
   const Window& w = s.w;
-  const std::int64_t blocks = ceil_div(s.channels, kLanes);
-  const std::int64_t block = plane % blocks;
-  const float* in = call.in + plane * w.in_pixels() * kLanes;
+  const std::int64_t block = plane % ceil_div(s.channels, kLanes);
   Line line;
   line.s = &s;
-  line.call = &call;
+  line.cut = cut_row(w, copies != nullptr);
   line.valid = std::min(s.channels - block * kLanes, kLanes);
-  line.init =
-      hn::Set(kTag, s.kind == Slide::Kind::max ? -std::numeric_limits<float>::infinity() : 0.0f);
+  line.init = hn::Set(kTag, initial(s));
   if (call.bias != nullptr) line.init = hn::LoadU(kTag, call.bias + block * kLanes);
   line.slope = hn::Zero(kTag);
   if (call.slope != nullptr) {
     line.slope =
         s.one_slope ? hn::Set(kTag, call.slope[0]) : hn::LoadU(kTag, call.slope + block * kLanes);
   }
+  const float* in = call.in + plane * w.in_pixels() * kLanes;
+  const float* weights =
+      call.weights == nullptr ? nullptr : call.weights + block * w.taps() * kLanes;
+  std::int64_t z = begin / w.out[1], y = begin % w.out[1];
   for (std::int64_t row = begin; row < end; ++row) {
-    const std::int64_t z = row / w.out[1], y = row % w.out[1];
-    line.row_count = 0;
-    for (std::int64_t kz = 0; kz < w.kernel[0]; ++kz) {
-      const std::int64_t iz = z * w.stride[0] - w.pad_begin[0] + kz * w.dilation[0];
-      if (iz < 0 || iz >= w.in[0]) continue;
-      for (std::int64_t ky = 0; ky < w.kernel[1]; ++ky) {
-        const std::int64_t iy = y * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
-        if (iy < 0 || iy >= w.in[1]) continue;
-        Row& r = line.rows[line.row_count++];
-        r.in = in + (iz * w.in[1] + iy) * w.in[2] * kLanes;
-        r.w = call.weights == nullptr
-                  ? nullptr
-                  : call.weights +
-                        (block * w.taps() + (kz * w.kernel[1] + ky) * w.kernel[2]) * kLanes;
-      }
-    }
-    line.row_taps = 0;
-    if (s.kind == Slide::Kind::average) {
-      line.row_taps = std::int64_t{s.counts[0][static_cast<std::size_t>(z)]} *
-                      s.counts[1][static_cast<std::size_t>(y)];
+    find_rows(s, in, weights, z, y, copies, line);
+    if (++y == w.out[1]) {
+      y = 0;
+      ++z;
     }
     const std::int64_t at = (plane * w.out[0] * w.out[1] + row) * w.out[2] * kLanes;
     line.residual = call.residual == nullptr ? nullptr : call.residual + at;
@@ -216,17 +319,28 @@ void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std
   }
 }
 
+template <class Op>
+void run_rows_of(const Slide& s, const SlideCall& call, std::int64_t plane, std::int64_t begin,
+                 std::int64_t end) {
+  if (PaddedRows::fits(s.w)) {
+    PaddedRows copies(s.w, hn::Set(kTag, initial(s)));
+    compute_rows<Op>(s, call, plane, begin, end, &copies);
+  } else {
+    compute_rows<Op>(s, call, plane, begin, end, nullptr);
+  }
+}
+
 void run_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std::int64_t begin,
               std::int64_t end) {
   switch (s.kind) {
     case Slide::Kind::depthwise:
-      compute_rows<Depthwise>(s, call, plane, begin, end);
+      run_rows_of<Depthwise>(s, call, plane, begin, end);
       break;
     case Slide::Kind::max:
-      compute_rows<Max>(s, call, plane, begin, end);
+      run_rows_of<Max>(s, call, plane, begin, end);
       break;
     case Slide::Kind::average:
-      compute_rows<Sum>(s, call, plane, begin, end);
+      run_rows_of<Sum>(s, call, plane, begin, end);
       break;
   }
 }

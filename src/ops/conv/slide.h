@@ -16,8 +16,8 @@ struct Slide {
   enum class Kind { depthwise, max, average } kind = Kind::max;
   Window w;
   std::int64_t images = 1, channels = 1;
-  /// average: how many taps count at each position of each axis.
-  std::array<std::vector<std::int32_t>, 3> counts;
+  /// average: one over the number of taps that count at each output index of each axis.
+  std::array<std::vector<float>, 3> scale;
   Activation activation;
   bool one_slope = false;
 };
