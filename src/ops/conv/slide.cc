@@ -75,40 +75,39 @@ struct Line {
   Cut cut;
   Row rows[kSlideRows];
   int row_count;
-  V init, slope;
+  V init, slope, lo, hi;
+  bool clips, finish;  // finish: what lo and hi do not do
   std::int64_t valid;  // channels of the block
   float row_scale;     // average: one over the taps that count, over d and h
   const float* residual;
   float* out;
 };
 
+/// Activations and masks that store_pixels leaves, over pixels that it has just stored.
+HWY_NOINLINE void finish_pixels(const Line& line, float* out, int pixels) {
+  const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(line.valid));
+  for (int p = 0; p < pixels; ++p, out += kLanes) {
+    const V y = activate(kTag, line.s->activation, hn::LoadU(kTag, out), line.slope);
+    hn::StoreU(hn::IfThenElseZero(mask, y), kTag, out);
+  }
+}
+
 template <int P>
 HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
+  float* out = line.out + x * kLanes;
   if (line.residual != nullptr) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
       acc[p] = hn::Add(acc[p], hn::LoadU(kTag, line.residual + (x + p) * kLanes));
     }
   }
-  const Activation& act = line.s->activation;
-  float* out = line.out + x * kLanes;
-  if (line.valid == kLanes && is_plain(act)) {
-    if (act.kind == Activation::Kind::clip) {
-      const V lo = hn::Set(kTag, act.a), hi = hn::Set(kTag, act.b);
-      STOWAGE_UNROLL
-      for (int p = 0; p < P; ++p) acc[p] = hn::Min(hn::Max(acc[p], lo), hi);
-    }
+  if (line.clips) {
     STOWAGE_UNROLL
-    for (int p = 0; p < P; ++p) hn::StoreU(acc[p], kTag, out + p * kLanes);
-    return;
+    for (int p = 0; p < P; ++p) acc[p] = hn::Min(hn::Max(acc[p], line.lo), line.hi);
   }
   STOWAGE_UNROLL
   for (int p = 0; p < P; ++p) hn::StoreU(acc[p], kTag, out + p * kLanes);
-  const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(line.valid));
-  for (int p = 0; p < P; ++p) {
-    const V y = activate(kTag, act, hn::LoadU(kTag, out + p * kLanes), line.slope);
-    hn::StoreU(hn::IfThenElseZero(mask, y), kTag, out + p * kLanes);
-  }
+  if (line.finish) finish_pixels(line, out, P);
 }
 
 /// P pixels from `x` whose taps [tap_begin, tap_end) of the w axis all lie inside.
@@ -295,6 +294,11 @@ void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std
   line.s = &s;
   line.cut = cut_row(w, copies != nullptr);
   line.valid = std::min(s.channels - block * kLanes, kLanes);
+  const Activation& act = s.activation;
+  line.clips = act.kind == Activation::Kind::clip;
+  line.lo = hn::Set(kTag, act.a);
+  line.hi = hn::Set(kTag, act.b);
+  line.finish = line.valid != kLanes || !is_plain(act);
   line.init = hn::Set(kTag, initial(s));
   if (call.bias != nullptr) line.init = hn::LoadU(kTag, call.bias + block * kLanes);
   line.slope = hn::Zero(kTag);
