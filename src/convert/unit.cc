@@ -88,7 +88,11 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
       mean_(mean),
       norm_(norm),
       src_end_(src_end),
-      kernels_(kernels()) {}
+      kernels_(kernels()) {
+  block_.rows = rows_;
+  block_.cols = columns_;
+  block_.src_end = src_end;
+}
 
 void UnitRunner::run(const Unit& unit) noexcept {
   const std::int64_t na = std::min(job_.a.block, job_.a.n - unit.a);
@@ -131,11 +135,14 @@ void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool
   const Byte* const src = unit.src + unit.a * stride_of(job_.a, &Loop::is);
   Byte* const dst = unit.dst + unit.b * stride_of(job_.b, &Loop::os);
   any_zero_row_ = false;
-  row_stride_ = col_stride_ = 0;
-  valid_columns_ = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
+  // Written here field by field and read so by the kernels: words that are read back in vectors
+  // wait until every store before them, those of the last kernel too, has left for the cache.
+  block_.row_stride = 0;
+  block_.col_stride = 0;
+  block_.na = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
   if (!full && job_.b.count == 1 && unit.b + nb <= job_.b.valid) {
-    row_stride_ = job_.b.loops[0].is;
-    rows_[0] = src + unit.b * row_stride_;
+    block_.row_stride = job_.b.loops[0].is;
+    rows_[0] = src + unit.b * block_.row_stride;
   } else {
     walk(job_.b, unit.b, nb,
          [&](std::int64_t i, std::int64_t is, std::int64_t, std::int64_t, bool valid) {
@@ -144,8 +151,8 @@ void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool
          });
   }
   if (!full && job_.a.count == 1) {
-    col_stride_ = job_.a.loops[0].os;
-    columns_[0] = dst + unit.a * col_stride_;
+    block_.col_stride = job_.a.loops[0].os;
+    columns_[0] = dst + unit.a * block_.col_stride;
   } else {
     walk(job_.a, unit.a, na,
          [&](std::int64_t i, std::int64_t, std::int64_t os, std::int64_t, bool) {
@@ -160,61 +167,65 @@ void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexc
 
 void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
   locate(unit, na, nb, false);
-  const TransposeBlock block{rows_,    columns_,    valid_columns_, nb,
-                             src_end_, row_stride_, col_stride_};
+  block_.nb = nb;
   if (is_cast_ && job_.src_bytes <= job_.dst_bytes) {
-    transpose_then_cast(unit, block);
+    transpose_then_cast(unit);
   } else if (is_cast_) {
-    cast_then_transpose(unit, block);
+    cast_then_transpose(unit);
   } else {
     for (std::int64_t b = 0; any_zero_row_ && b < nb; ++b) {
       if (rows_[b] == nullptr) rows_[b] = zero_bytes();
     }
-    transpose_bytes(block, job_.dst_bytes);
+    transpose_bytes(block_, job_.dst_bytes);
   }
-  for (std::int64_t a = valid_columns_; a < na; ++a) {
-    std::memset(block.column(a), 0, static_cast<std::size_t>(nb * job_.dst_bytes));
+  for (std::int64_t a = block_.na; a < na; ++a) {
+    std::memset(block_.column(a), 0, static_cast<std::size_t>(nb * job_.dst_bytes));
   }
 }
 
 // The transposition happens in the narrower of the two types, in scratch memory.
 
-void UnitRunner::transpose_then_cast(const Unit& unit, const TransposeBlock& to) noexcept {
-  const std::int64_t es = job_.src_bytes;
+void UnitRunner::transpose_then_cast(const Unit& unit) noexcept {
+  const std::int64_t pitch = block_.nb * job_.src_bytes, nb = block_.nb;
   Byte* scratch = scratch_;
-  const Byte* rows[kMaxBlock];
-  TransposeBlock block = to;
-  block.cols = &scratch;
-  block.col_stride = to.nb * es;
+  inner_.rows = rows_;
   if (any_zero_row_) {
-    for (std::int64_t b = 0; b < to.nb; ++b)
-      rows[b] = rows_[b] != nullptr ? rows_[b] : zero_bytes();
-    block.rows = rows;
+    for (std::int64_t b = 0; b < nb; ++b)
+      inner_rows_[b] = rows_[b] != nullptr ? rows_[b] : zero_bytes();
+    inner_.rows = inner_rows_;
   }
-  transpose_bytes(block, job_.src_bytes);
-  walk(job_.a, unit.a, to.na,
+  inner_.cols = &scratch;
+  inner_.na = block_.na;
+  inner_.nb = nb;
+  inner_.src_end = src_end_;
+  inner_.row_stride = block_.row_stride;
+  inner_.col_stride = pitch;
+  transpose_bytes(inner_, job_.src_bytes);
+  walk(job_.a, unit.a, block_.na,
        [&](std::int64_t a, std::int64_t, std::int64_t, std::int64_t ps, bool) {
-         cast_(scratch + a * to.nb * es, to.column(a), to.nb,
-               row_map(job_.b, unit.b, to.nb, unit.param + ps));
+         cast_(scratch + a * pitch, block_.column(a), nb,
+               row_map(job_.b, unit.b, nb, unit.param + ps));
        });
-  if (any_zero_row_) clear_rows_without_source(to);
+  if (any_zero_row_) clear_rows_without_source(block_);
 }
 
-void UnitRunner::cast_then_transpose(const Unit& unit, const TransposeBlock& to) noexcept {
-  const std::int64_t pitch = to.na * job_.dst_bytes;
-  const Byte* rows[kMaxBlock];
-  rows[0] = scratch_;
-  walk(job_.b, unit.b, to.nb,
+void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
+  const std::int64_t pitch = block_.na * job_.dst_bytes, na = block_.na;
+  inner_rows_[0] = scratch_;
+  walk(job_.b, unit.b, block_.nb,
        [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t ps, bool valid) {
          Byte* const row = scratch_ + b * pitch;
-         if (any_zero_row_) rows[b] = valid ? row : zero_bytes();
-         if (valid) cast_(to.row(b), row, to.na, row_map(job_.a, unit.a, to.na, unit.param + ps));
+         if (any_zero_row_) inner_rows_[b] = valid ? row : zero_bytes();
+         if (valid) cast_(block_.row(b), row, na, row_map(job_.a, unit.a, na, unit.param + ps));
        });
-  TransposeBlock block = to;
-  block.rows = rows;
-  block.row_stride = any_zero_row_ ? 0 : pitch;
-  block.src_end = scratch_ + kScratchBytes;
-  transpose_bytes(block, job_.dst_bytes);
+  inner_.rows = inner_rows_;
+  inner_.cols = columns_;
+  inner_.na = na;
+  inner_.nb = block_.nb;
+  inner_.src_end = scratch_ + kScratchBytes;
+  inner_.row_stride = any_zero_row_ ? 0 : pitch;
+  inner_.col_stride = block_.col_stride;
+  transpose_bytes(inner_, job_.dst_bytes);
 }
 
 void UnitRunner::clear_rows_without_source(const TransposeBlock& to) noexcept {
@@ -269,9 +280,8 @@ void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noe
   walk(job_.b, unit.b, nb, [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t ps, bool) {
     std::int64_t done = 0;
     const std::int64_t step = static_cast<std::int64_t>(kScratchBytes / 2) / 16;
-    for (; rows_[b] != nullptr && done < valid_columns_;
-         done += std::min(step, valid_columns_ - done)) {
-      const std::int64_t n = std::min(step, valid_columns_ - done);
+    for (; rows_[b] != nullptr && done < block_.na; done += std::min(step, block_.na - done)) {
+      const std::int64_t n = std::min(step, block_.na - done);
       kGather[log2_of(job_.src_bytes)](rows_[b] + done * is, is, gathered, n);
       const Byte* out = gathered;
       if (is_cast_) {

@@ -34,8 +34,8 @@ class UnitRunner {
 
   void locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept;
   void transpose_bytes(const TransposeBlock& block, int element) noexcept;
-  void transpose_then_cast(const Unit& unit, const TransposeBlock& to) noexcept;
-  void cast_then_transpose(const Unit& unit, const TransposeBlock& to) noexcept;
+  void transpose_then_cast(const Unit& unit) noexcept;
+  void cast_then_transpose(const Unit& unit) noexcept;
   void clear_rows_without_source(const TransposeBlock& to) noexcept;
   RowMap row_map(const Chain& chain, std::int64_t start, std::int64_t n,
                  std::int64_t base) noexcept;
@@ -50,8 +50,8 @@ class UnitRunner {
   const Kernels& kernels_;
   std::int64_t map_key_[3] = {-1, -1, -1};
   bool any_zero_row_ = false;
-  std::int64_t valid_columns_ = 0, row_stride_ = 0, col_stride_ = 0;
-  const Byte* rows_[kMaxBlock];
+  TransposeBlock block_, inner_;
+  const Byte *rows_[kMaxBlock], *inner_rows_[kMaxBlock];
   Byte* columns_[kMaxBlock];
   float mean_row_[kMaxBlock], norm_row_[kMaxBlock];
   alignas(64) Byte scratch_[kScratchBytes];
