@@ -19,7 +19,8 @@ struct Settings {
   bool cold = false;      ///< caches are emptied of both buffers before each call
 };
 
-/// Runs the entries in turn over buffers of the case. The first entry is the roof.
+/// Runs the entries in turn over buffers of the case. The first entry is the roof and
+/// has buffers of half the bytes each.
 void measure(const Case& c, std::vector<Entry>& entries, const Settings& settings);
 
 /// Whether the move gives the bytes of the conversion's twin.

@@ -114,7 +114,7 @@ void choose_blocks(Job& job, bool cast) noexcept {
     const bool along_b = job.src_bytes <= job.dst_bytes;
     std::int64_t& row = along_b ? b : a;
     std::int64_t& rows = along_b ? a : b;
-    row = grow(along_b ? job.b : job.a, row, rows <= 4 ? kMaxBlock : kMaxBlock / 4);
+    row = grow(along_b ? job.b : job.a, row, kMaxBlock / 4);
     rows = std::clamp<std::int64_t>(kMostBytes / row / std::min(job.src_bytes, job.dst_bytes), 1,
                                     rows);
   }
