@@ -109,14 +109,18 @@ template <bool Split>
 std::vector<Layout> layouts_of(const OfferRequest& request) {
   const NodeRef& node = request.node;
   const Shape& whole = Split ? node.shape(0) : node.output().shape;
+  std::vector<ValueId> all(node.node().inputs);
+  all.insert(all.end(), node.node().outputs.begin(), node.node().outputs.end());
+  std::erase(all, kNoValue);
+  const auto shape = [&](ValueId v) -> const Shape& { return node.graph().value(v).shape; };
   std::vector<Layout> layouts;
-  for (const auto* values : {&node.node().outputs, &node.node().inputs}) {
-    for (ValueId v : *values) {
-      if (v == kNoValue) continue;
-      for (const Layout& l : request.candidates(v)) {
-        const Layout own = same_position_layout(node.graph().value(v).shape, whole, l);
-        if (std::ranges::find(layouts, own) == layouts.end()) layouts.push_back(own);
-      }
+  for (ValueId v : all) {
+    for (const Layout& l : request.candidates(v)) {
+      const Layout own = same_position_layout(shape(v), whole, l);
+      const bool fits = std::ranges::all_of(all, [&](ValueId other) {
+        return places(same_position_layout(whole, shape(other), own), shape(other));
+      });
+      if (fits && std::ranges::find(layouts, own) == layouts.end()) layouts.push_back(own);
     }
   }
   return layouts;

@@ -33,6 +33,25 @@ TEST(Concat, EveryLayoutGivesTheSame) {
   }
 }
 
+TEST(Concat, LayoutsThatLeaveOutAnAxis) {
+  // A layout without the axes of extent 1 fits to the parts, not to the whole.
+  const OpCase c{.op = "concat",
+                 .attrs = {{"axis", std::int64_t{2}}},
+                 .inputs = {{.extents = {2, 5, 1}}, {.extents = {2, 5, 1}}},
+                 .layouts = {"b a"}};
+  EXPECT_GE(check_offers(c), 5);
+  const OpCase pad{.op = "pad",
+                   .attrs = {{"pads", Ints{0, 0, 1, 0, 0, 0}}},
+                   .inputs = {{.extents = {2, 5, 1}}},
+                   .layouts = {"b a"}};
+  EXPECT_GE(check_offers(pad), 5);
+  const OpCase slice{.op = "slice",
+                     .attrs = {{"starts", Ints{1}}, {"ends", Ints{2}}, {"axes", Ints{2}}},
+                     .inputs = {{.extents = {2, 5, 3}}},
+                     .layouts = {"b a"}};
+  EXPECT_GE(check_offers(slice), 5);
+}
+
 TEST(Split, EveryLayoutGivesTheSame) {
   for (const auto& [axis, split] : std::vector<std::pair<std::int64_t, Ints>>{
            {1, {8, 16, 5}}, {1, {5, 24}}, {1, {29}}, {1, {0, 29}}, {2, {1, 3}}, {3, {6, 1}}}) {

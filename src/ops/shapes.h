@@ -140,6 +140,15 @@ inline void expect_rank(const NodeRef& node, int input, int lo, int hi = kMaxRan
   }
 }
 
+/// A layout may leave out axes of extent 1; the same layout of another shape may not.
+inline bool places(const Layout& layout, const Shape& shape) {
+  const std::vector<Axis> axes = layout.axes();
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] != 1 && std::ranges::find(axes, shape.axis(i)) == axes.end()) return false;
+  }
+  return true;
+}
+
 /// Axes hook: every input axis is the output axis of the same position.
 inline void link_positions(const NodeRef& node, AxisLinks& links) {
   for (ValueId in : node.node().inputs) {

@@ -281,15 +281,18 @@ Layout same_position_layout(const Shape& from, const Shape& to, const Layout& la
 
 std::vector<Layout> position_layouts(const OfferRequest& request) {
   const NodeRef& node = request.node;
+  const Shape &x = node.shape(0), &y = node.output().shape;
   std::vector<Layout> layouts;
+  if (x.rank() != y.rank()) return layouts;
   const auto add = [&](const Layout& l) {
-    if (std::ranges::find(layouts, l) == layouts.end()) layouts.push_back(l);
+    if (places(l, y) && places(same_position_layout(y, x, l), x) &&
+        std::ranges::find(layouts, l) == layouts.end()) {
+      layouts.push_back(l);
+    }
   };
   for (const Layout& l : request.candidates(node.node().outputs[0])) add(l);
-  if (node.rank(0) == node.output().shape.rank()) {
-    for (const Layout& l : request.candidates(node.node().inputs[0])) {
-      add(same_position_layout(node.shape(0), node.output().shape, l));
-    }
+  for (const Layout& l : request.candidates(node.node().inputs[0])) {
+    add(same_position_layout(x, y, l));
   }
   return layouts;
 }
