@@ -92,7 +92,7 @@ class Collector {
       flops = std::max(flops, offer.flops);
       Option option;
       option.offer = std::move(offer);
-      if (resolve(n, option)) list.push_back(std::move(option));
+      if (resolve(n, option) && is_new(option, list)) list.push_back(std::move(option));
     }
     for (std::size_t i = 1; i < list.size(); ++i) {
       Option& o = list[i];
@@ -102,6 +102,13 @@ class Collector {
     }
     list[0] = reference(id, flops);
     return list;
+  }
+
+  /// Candidates that are one layout make one offer, however often they are offered.
+  static bool is_new(const Option& option, const std::vector<Option>& list) {
+    return std::none_of(list.begin(), list.end(), [&](const Option& o) {
+      return o.offer.kernel == option.offer.kernel && o.in == option.in && o.out == option.out;
+    });
   }
 
   /// Layouts to indices; false when one of them is not among those of its value.
