@@ -227,9 +227,20 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
   }
 }
 
+/// As band_tiles, for columns fewer than a tile: a row is read past its end.
+template <int E, int kB, class Rows>
+HWY_INLINE void band_narrow(const TransposeBlock& t, std::int64_t b, Rows rows) {
+  using T = typename Element<E>::Type;
+  const TileTag<E, kB> d;
+  tile<E, kB>(rows, [&](int j, auto v) HWY_ATTR {
+    if (j < t.na) hn::StoreU(v, d, reinterpret_cast<T*>(t.column(j) + b * E));
+  });
+}
+
 template <int E, int kB>
 void band(const TransposeBlock& t, std::int64_t b) {
   constexpr int kL = 16 / E;
+  constexpr int kRows = kL * kB;
   if (t.na >= kL) {
     const std::int64_t last = (t.na - kL) * E;
     if (t.row_stride != 0) {
@@ -240,12 +251,13 @@ void band(const TransposeBlock& t, std::int64_t b) {
     using Rows = AnyRows<kL>;
     return band_tiles<E, kB>(t, b, Rows{t.rows + b, 0}, Rows{t.rows + b, last});
   }
-  // Columns fewer than a tile: a row is read past its end, but not past the end of the source.
-  using T = typename Element<E>::Type;
-  const TileTag<E, kB> d;
-  const Byte* safe[kL * kB];
-  alignas(16) Byte copies[kL * kB][16];
-  for (int k = 0; k < kL * kB; ++k) {
+  if (t.row_stride > 0 && t.src_end - t.row(b + kRows - 1) >= 16) {
+    return band_narrow<E, kB>(t, b, EvenRows<kL>(t.row(b), t.row_stride));
+  }
+  // Not past the end of the source.
+  const Byte* safe[kRows];
+  alignas(16) Byte copies[kRows][16];
+  for (int k = 0; k < kRows; ++k) {
     safe[k] = t.row(b + k);
     if (reinterpret_cast<std::uintptr_t>(safe[k]) + 16 >
         reinterpret_cast<std::uintptr_t>(t.src_end)) {
@@ -253,28 +265,41 @@ void band(const TransposeBlock& t, std::int64_t b) {
       safe[k] = copies[k];
     }
   }
-  AnyRows<kL> rows{safe, 0};
-  tile<E, kB>(rows, [&](int j, auto v) HWY_ATTR {
-    if (j < t.na) hn::StoreU(v, d, reinterpret_cast<T*>(t.column(j) + b * E));
-  });
+  band_narrow<E, kB>(t, b, AnyRows<kL>{safe, 0});
 }
 
-/// Fewer rows than a tile has.
+/// Fewer rows than a tile has. Where columns follow each other without a gap, one is written past
+/// its end and the next puts that right, except near the end of the block.
 template <int E>
 void thin_band(const TransposeBlock& t) {
   constexpr int kL = 16 / E;
+  const TileTag<E, 1> d;
+  using T = typename Element<E>::Type;
   const Byte* rows[kL];
   for (int k = 0; k < kL; ++k) rows[k] = t.row(k < t.nb ? k : t.nb - 1);
-  if (t.na < kL) {
-    for (std::int64_t a = 0; a < t.na; ++a) {
+  const std::int64_t na = t.na, bytes = t.nb * E;
+  if (na < kL) {
+    for (std::int64_t a = 0; a < na; ++a) {
       for (std::int64_t b = 0; b < t.nb; ++b) std::memcpy(t.column(a) + b * E, rows[b] + a * E, E);
     }
     return;
   }
-  for (std::int64_t next = 0; next < t.na; next += kL) {
-    const std::int64_t a = next + kL <= t.na ? next : t.na - kL;
+  std::int64_t next = 0;
+  if (t.col_stride == bytes) {
+    Byte* to = t.cols[0];
+    AnyRows<kL> from{rows, 0};
+    for (; (na - next - kL + 1) * bytes >= 16 && next + kL <= na; next += kL) {
+      tile<E, 1>(from, [&](int, auto v) HWY_ATTR {
+        hn::StoreU(v, d, reinterpret_cast<T*>(to));
+        to += bytes;
+      });
+      from.next_columns();
+    }
+  }
+  for (; next < na; next += kL) {
+    const std::int64_t a = next + kL <= na ? next : na - kL;
     AnyRows<kL> from{rows, a * E};
-    tile<E, 1>(from, [&](int j, auto v) HWY_ATTR { store_some(v, t.column(a + j), t.nb * E); });
+    tile<E, 1>(from, [&](int j, auto v) HWY_ATTR { store_some(v, t.column(a + j), bytes); });
   }
 }
 
@@ -354,9 +379,10 @@ void transpose(const TransposeBlock& t) {
 /// Runs of a size that the compiler knows.
 template <int kRun>
 void copy_short(const CopyBlock& c) {
+  const std::int64_t rows = c.rows, is = c.is, os = c.os;  // bytes may alias c
   const Byte* from = c.src;
   Byte* to = c.dst;
-  for (std::int64_t r = 0; r < c.rows; ++r, from += c.is, to += c.os) std::memcpy(to, from, kRun);
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) std::memcpy(to, from, kRun);
 }
 
 template <int... kRun>
@@ -371,48 +397,83 @@ HWY_INLINE void copy_short_switch(const CopyBlock& c, std::integer_sequence<int,
 /// Runs longer than 32 bytes in vectors, the last of which overlaps the one before.
 void copy_vectors(const CopyBlock& c) {
   const hn::ScalableTag<Byte> d;
-  const std::int64_t n = std::min<std::int64_t>(static_cast<std::int64_t>(hn::Lanes(d)), c.run);
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t rows = c.rows, is = c.is, os = c.os, run = c.run;  // bytes may alias c
   const Byte* from = c.src;
   Byte* to = c.dst;
-  if (n < static_cast<std::int64_t>(hn::Lanes(d))) {  // two halves
+  if (run < lanes) {  // two halves
     const hn::Half<decltype(d)> half;
-    const std::int64_t last = c.run - static_cast<std::int64_t>(hn::Lanes(half));
-    for (std::int64_t r = 0; r < c.rows; ++r, from += c.is, to += c.os) {
+    const std::int64_t last = run - static_cast<std::int64_t>(hn::Lanes(half));
+    for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
       const auto x = hn::LoadU(half, from), y = hn::LoadU(half, from + last);
       hn::StoreU(x, half, to);
       hn::StoreU(y, half, to + last);
     }
     return;
   }
-  for (std::int64_t r = 0; r < c.rows; ++r, from += c.is, to += c.os) {
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
     std::int64_t i = 0;
-    for (; i + n < c.run; i += n) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-    hn::StoreU(hn::LoadU(d, from + c.run - n), d, to + c.run - n);
+    for (; i + lanes < run; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+    hn::StoreU(hn::LoadU(d, from + run - lanes), d, to + run - lanes);
   }
 }
 
-/// Short runs that end in zeros: 16 bytes at a time, masked. Reads past the valid bytes of a row,
-/// not past the end of the source.
+/// `rows` short runs that end in zeros, kPieces of 16 bytes each, of which kValid have a source. A
+/// row is read past its valid bytes.
+template <int kPieces, int kValid>
+void copy_pieces(const CopyBlock& c, std::int64_t rows, const Byte* mask) {
+  const hn::FixedTag<Byte, 16> d;
+  const std::int64_t is = c.is, os = c.os;
+  const auto last = hn::LoadU(d, mask + (kValid > 0 ? (kValid - 1) * 16 : 0));
+  const auto zero = hn::Zero(d);
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
+    for (int i = 0; i < kPieces; ++i) {
+      if (i + 1 < kValid) hn::StoreU(hn::LoadU(d, from + 16 * i), d, to + 16 * i);
+      if (i + 1 == kValid) hn::StoreU(hn::And(hn::LoadU(d, from + 16 * i), last), d, to + 16 * i);
+      if (i >= kValid) hn::StoreU(zero, d, to + 16 * i);
+    }
+  }
+}
+
+template <int... kIndex>
+HWY_INLINE void copy_pieces_switch(const CopyBlock& c, std::int64_t rows, const Byte* mask,
+                                   std::integer_sequence<int, kIndex...>) {
+  using F = void (*)(const CopyBlock&, std::int64_t, const Byte*);
+  static constexpr F table[] = {copy_pieces<kIndex / 5 + 1, kIndex % 5>...};
+  table[(c.run / 16 - 1) * 5 + (c.valid + 15) / 16](c, rows, mask);
+}
+
+/// Short runs that end in zeros. Not read past the end of the source.
 void copy_padded(const CopyBlock& c) {
   const hn::FixedTag<Byte, 16> d;
   alignas(16) Byte mask[64];
   for (std::int64_t i = 0; i < 64; ++i) mask[i] = i < c.valid ? 0xff : 0;
-  const std::int64_t reach = (c.valid + 15) / 16 * 16;
+  const std::int64_t reach = (c.valid + 15) / 16 * 16, run = c.run;
+  std::int64_t row = 0;
+  if (run % 16 == 0) {
+    const std::int64_t room = c.src_end - c.src - reach;
+    if (c.is >= 0 && room >= 0) {
+      row = c.is == 0 ? c.rows : std::min(c.rows, room / c.is + 1);
+      copy_pieces_switch(c, row, mask, std::make_integer_sequence<int, 20>{});
+    }
+  }
   Byte copy[64];
-  for (std::int64_t r = 0; r < c.rows; ++r) {
-    const Byte* from = c.src + r * c.is;
-    Byte* const to = c.dst + r * c.os;
+  for (; row < c.rows; ++row) {
+    const Byte* from = c.src + row * c.is;
+    Byte* const to = c.dst + row * c.os;
     if (c.src_end - from < reach) {
       std::memcpy(copy, from, static_cast<std::size_t>(c.valid));
       from = copy;
     }
-    for (std::int64_t i = 0; i < c.run; i += 16) {
+    for (std::int64_t i = 0; i < run; i += 16) {
       const auto v =
           i < c.valid ? hn::And(hn::LoadU(d, from + i), hn::Load(d, mask + i)) : hn::Zero(d);
-      if (c.run - i >= 16) {
+      if (run - i >= 16) {
         hn::StoreU(v, d, to + i);
       } else {
-        store_some(v, to + i, c.run - i);
+        store_some(v, to + i, run - i);
       }
     }
   }

@@ -273,8 +273,21 @@ RowMap UnitRunner::row_map(const Chain& chain, std::int64_t start, std::int64_t 
 
 /// Elements apart on one side or both.
 void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
-  locate(unit, na, nb, true);
   const std::int64_t is = stride_of(job_.a, &Loop::is), os = stride_of(job_.b, &Loop::os);
+  locate(unit, na, nb, false);
+  if (!is_cast_ && !any_zero_row_ && block_.na == na) {  // as runs of one element, the longer way
+    const std::int64_t e = job_.dst_bytes;
+    for (std::int64_t b = 0; na >= nb && b < nb; ++b) {
+      kernels_.copy(
+          {block_.row(b), block_.column(0) + b * os, na, is, block_.col_stride, e, e, src_end_});
+    }
+    for (std::int64_t a = 0; na < nb && a < na; ++a) {
+      kernels_.copy(
+          {block_.row(0) + a * is, block_.column(a), nb, block_.row_stride, os, e, e, src_end_});
+    }
+    return;
+  }
+  locate(unit, na, nb, true);
   Byte* const gathered = scratch_;
   Byte* const changed = scratch_ + kScratchBytes / 2;
   walk(job_.b, unit.b, nb, [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t ps, bool) {
