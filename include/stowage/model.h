@@ -39,9 +39,31 @@ std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions
 /// Labelled patches: folds constants and BatchNorm, fuses activations and residuals.
 void simplify(Graph& graph);
 
+/// What one thread of a machine does, as far as plans depend on it; `stowage calibrate` measures
+/// it. The defaults are round numbers between a laptop and a server core: only ratios decide
+/// between layouts.
+struct Rates {
+  double gflops_per_lane = 8;              ///< a kernel of efficiency 1, one f32 lane
+  double kernel_gb_per_s = 12;             ///< bytes that a kernel reads and writes
+  double copy_gb_per_s = 12;               ///< a conversion that copies runs
+  double shuffle_gb_per_s = 8;             ///< a conversion that transposes or interleaves
+  double generic_gb_per_s = 1;             ///< a conversion that moves single elements
+  double reference_elements_per_us = 100;  ///< what a reference writes
+  double reference_gflops = 1;             ///< and computes
+  double call_us = 0.5;                    ///< of a step, whatever it does
+};
+
 struct PlanOptions {
   int threads = 1;
-  enum class Planner { optimal, source } planner = Planner::optimal;
+  /// optimal: the cheapest plan that can be found, never dearer than the other two.
+  /// rule: MACE's lists and its pass forward. source: every value in the order of the file.
+  enum class Planner { optimal, rule, source } planner = Planner::optimal;
+  Rates rates;
+  /// Layouts in which the caller will give inputs and take outputs, by name; row-major in source
+  /// order unless told. The planner counts the conversion at the door from there, and has nothing
+  /// to convert where a kernel reads or writes that layout. It binds nobody: set_input and
+  /// read_output take views of any layout.
+  std::map<std::string, Layout> doors;
   Limits limits;
 };
 
@@ -75,6 +97,9 @@ class Session {
   /// Gives input `i` for the next runs. The view may have any layout; a view of another dtype
   /// is converted when the input is f32. `scale` is applied on the way: (x - mean) * norm.
   /// The bytes are read here, in one conversion into the layout of the plan.
+  /// Axes are matched by name where the names are the port's, whatever their order, else by
+  /// position. So data in another format than the model's needs no copy: the picture [1,H,W,3] for
+  /// a port over n c h w is a view with Mapping(Layout::parse("NHWC"), port.shape, 1).
   /// Throws Error(bad_input) when shape or dtype do not fit.
   void set_input(int i, const TensorView& view, std::span<const float> mean = {},
                  std::span<const float> norm = {});

@@ -30,9 +30,9 @@ double conversion_us(const Rates& rates, const Target& target, const Conversion&
   const std::string kernel = conversion.kernel();
   double rate = rates.shuffle_gb_per_s;
   if (kernel.starts_with("copy")) rate = rates.copy_gb_per_s;
-  if (kernel.starts_with("generic")) rate = rates.generic_gb_per_s;
-  return rates.call_us + static_cast<double>(conversion.bytes_moved()) /
-                             (rate * 1e3 * bandwidth_scale(target));
+  if (kernel.starts_with("strided")) rate = rates.generic_gb_per_s;
+  return rates.call_us +
+         static_cast<double>(conversion.bytes_moved()) / (rate * 1e3 * bandwidth_scale(target));
 }
 
 }  // namespace stowage::plan

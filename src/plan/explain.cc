@@ -1,80 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan as a person wants it: what was chosen, what lost, what moves and why.
 #include <algorithm>
-#include <cstdio>
 
 #include "base/text.h"
 #include "plan/plan.h"
+#include "plan/words.h"
 
 namespace stowage {
 
 namespace {
 
-std::string fixed(double v, int digits) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, v);
-  return buffer;
+using plan::fixed;
+using plan::printable;
+using plan::size_of;
+using plan::time_of;
+
+std::string padded(std::string s, std::size_t width) {
+  s.resize(std::max(s.size(), width), ' ');
+  return s;
 }
 
-std::string time_of(double us) {
-  return us < 1000 ? fixed(us, us < 10 ? 2 : 1) + " us" : fixed(us / 1000, 2) + " ms";
+std::string shape_of(const std::vector<NodeReport::Operand>& list) {
+  return list.empty() ? "nothing" : list[0].shape;
 }
 
-std::string size_of(double bytes) {
-  if (bytes < 1024) return fixed(bytes, 0) + " B";
-  if (bytes < 1024 * 1024) return fixed(bytes / 1024, 1) + " KiB";
-  return fixed(bytes / (1024 * 1024), 1) + " MiB";
+std::string move_line(const ConversionReport& c) {
+  return text("'", printable(c.value), "'  ", c.from, " -> ", c.to, "  ",
+              size_of(static_cast<double>(c.bytes)), "  ", time_of(c.cost_us));
 }
 
-void operand(std::string& out, const std::vector<NodeReport::Operand>& list) {
-  if (list.empty()) {
-    out += "nothing";
-    return;
-  }
-  append_text(out, list[0].shape);
-}
-
-void node(std::string& out, std::size_t number, const NodeReport& n) {
-  append_text(out, number);
-  out += text(" ", n.op, " '", n.name, "'  ");
-  operand(out, n.inputs);
-  out += " -> ";
-  operand(out, n.outputs);
-  out += text("  ", category_name(n.category), "\n");
-  const auto layout = [](const std::vector<NodeReport::Operand>& list) {
-    return list.empty() ? std::string("none") : list[0].layout;
-  };
-  out += text("    chose  ", layout(n.inputs), " -> ", layout(n.outputs), "  ", n.kernel, "  ",
-              time_of(n.cost_us), "\n");
+void node(std::string& out, std::size_t number, const NodeReport& n,
+          const std::vector<ConversionReport>& conversions) {
+  out += text(number, " ", n.op, " '", printable(n.name), "'  ", shape_of(n.inputs), " -> ",
+              shape_of(n.outputs), "  ", category_name(n.category), "\n");
+  const std::string layouts = plan::layouts_of(n);
+  std::size_t left = layouts.size(), middle = n.kernel.size();
   for (const NodeReport::Lost& lost : n.lost) {
-    out += text("    lost   ", lost.layouts, "  ", lost.kernel, "  ", time_of(lost.cost_us), "\n");
+    left = std::max(left, lost.layouts.size());
+    middle = std::max(middle, lost.kernel.size());
   }
+  const auto line = [&](std::string_view verb, const std::string& how, const std::string& kernel,
+                        double cost) {
+    out += text("    ", verb, "  ", padded(how, left), "  ", padded(kernel, middle), "  ",
+                time_of(cost), "\n");
+  };
+  line("chose", layouts, n.kernel, n.cost_us);
+  for (const NodeReport::Lost& lost : n.lost) {
+    line("lost ", lost.layouts, lost.kernel, lost.cost_us);
+  }
+  const auto moved = [&](std::string_view verb, const std::vector<NodeReport::Operand>& operands,
+                         std::string ConversionReport::*side) {
+    for (const ConversionReport& c : conversions) {
+      const bool ours = std::any_of(operands.begin(), operands.end(), [&](const auto& o) {
+        return o.name == c.value && o.layout == c.*side;
+      });
+      if (ours) out += text("    ", verb, "  ", move_line(c), "\n");
+    }
+  };
+  moved("in   ", n.inputs, &ConversionReport::to);
+  moved("out  ", n.outputs, &ConversionReport::from);
+}
+
+/// "12.5 % below the rule's 2.30 ms", or "as much as ...".
+std::string against(double cost, double other, std::string_view whose) {
+  const double percent = other > 0 ? 100 * (1 - cost / other) : 0;
+  if (percent > -0.05 && percent < 0.05) return text("as much as ", whose, ", ", time_of(other));
+  return text(fixed(std::abs(percent), 1), percent > 0 ? " % below " : " % above ", whose, ", ",
+              time_of(other));
+}
+
+void summary(std::string& out, const Plan& plan) {
+  std::size_t moved = 0, relabels = 0;
+  double move_us = 0;
+  for (const ConversionReport& c : plan.conversions) moved += c.bytes, move_us += c.cost_us;
+  for (const NodeReport& n : plan.nodes) relabels += n.kernel == "relabel";
+  const double share = plan.touched_bytes > 0 ? 100 * static_cast<double>(moved) /
+                                                    static_cast<double>(plan.touched_bytes)
+                                              : 0;
+  out += text("conversions: ", plan.conversions.size(), ", ", size_of(static_cast<double>(moved)),
+              " moved of ", size_of(static_cast<double>(plan.touched_bytes)), " touched (",
+              fixed(share, 1), " %), ", time_of(move_us), "\n");
+  out += text("operators: ", plan.nodes.size(), ", of which ", relabels, " move no byte\n");
+  out += text("memory: weights ", size_of(static_cast<double>(plan.weight_bytes)), ", arena ",
+              size_of(static_cast<double>(plan.arena_bytes)), "\n");
+  out += text("predicted: ", time_of(plan.cost_us), " (", plan.planner, ", ", plan.threads,
+              plan.threads == 1 ? " thread)" : " threads)");
+  if (plan.lower_bound_us < plan.cost_us * (1 - 1e-9)) {
+    out +=
+        text(", at most ", fixed(100 * (plan.cost_us / std::max(plan.lower_bound_us, 1e-9) - 1), 1),
+             " % over the optimum");
+  }
+  out += text("\n    ", against(plan.cost_us, plan.rule_cost_us, "MACE's rule"), "\n    ",
+              against(plan.cost_us, plan.source_cost_us, "source order everywhere"), "\n");
 }
 
 }  // namespace
 
 std::string explain(const Plan& plan) {
   std::string out;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) node(out, i + 1, plan.nodes[i]);
-  std::size_t moved = 0;
-  for (const ConversionReport& c : plan.conversions) moved += c.bytes;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    node(out, i + 1, plan.nodes[i], plan.conversions);
+  }
   if (!plan.conversions.empty()) out += "moves\n";
   for (const ConversionReport& c : plan.conversions) {
-    out += text("    '", c.value, "'  ", c.from, " -> ", c.to, "  ",
-                size_of(static_cast<double>(c.bytes)), "  ", time_of(c.cost_us), "  (", c.reason,
-                ")\n");
+    out += text("    ", move_line(c), "  (", printable(c.reason), ")\n");
   }
-  out += text("conversions: ", plan.conversions.size(), ", ", size_of(static_cast<double>(moved)),
-              " moved of ", size_of(static_cast<double>(plan.touched_bytes)), " touched\n");
-  out += text("memory: weights ", size_of(static_cast<double>(plan.weight_bytes)), ", arena ",
-              size_of(static_cast<double>(plan.arena_bytes)), "\n");
-  out += text("predicted: ", time_of(plan.cost_us), ", source order everywhere ",
-              time_of(plan.source_cost_us));
-  if (plan.lower_bound_us < plan.cost_us * (1 - 1e-9)) {
-    out += text(", at most ", fixed(100 * (plan.cost_us / std::max(plan.lower_bound_us, 1e-9) - 1), 1),
-                " % over the optimum");
-  }
-  out += "\n";
+  summary(out, plan);
   return out;
 }
 

@@ -8,10 +8,8 @@
 #include "base/trail.h"
 #include "plan/arena.h"
 #include "plan/build.h"
-#include "plan/offers.h"
 #include "plan/plan.h"
 #include "plan/report.h"
-#include "plan/solve.h"
 
 namespace stowage {
 
@@ -55,15 +53,16 @@ Problem make_problem(const Graph& graph, const OfferTable& table, const Target& 
     Problem::Value out;
     out.layouts = static_cast<int>(layouts.size());
     out.convert.assign(layouts.size() * layouts.size(), 0.0);
-    if (value.producer == kNoNode) out.given = 0;
-    if (graph.is_output(v)) out.wanted.push_back(0);
+    if (value.producer == kNoNode) out.given = table.door[idx(v)];
+    if (graph.is_output(v)) out.wanted.push_back(table.door[idx(v)]);
     if (value.constant == nullptr) {
       for (std::size_t a = 0; a < layouts.size(); ++a) {
         for (std::size_t b = 0; b < layouts.size(); ++b) {
           if (a == b) continue;
           const Conversion c(value.dtype, mapping_of(value, layouts[a]), value.dtype,
                              mapping_of(value, layouts[b]));
-          out.convert[a * layouts.size() + b] = conversion_us(rates, target, c);
+          out.convert[a * layouts.size() + b] =
+              move_us(graph, table, target, rates, v, static_cast<int>(b), c);
         }
       }
     }
@@ -72,11 +71,24 @@ Problem make_problem(const Graph& graph, const OfferTable& table, const Target& 
   return problem;
 }
 
+bool at_door(const Graph& graph, const OfferTable& table, ValueId value, int to) {
+  const auto& inputs = graph.inputs;
+  if (std::find(inputs.begin(), inputs.end(), value) != inputs.end()) return true;
+  return graph.is_output(value) && to == table.door[idx(value)];
+}
+
+double move_us(const Graph& graph, const OfferTable& table, const Target& target,
+               const Rates& rates, ValueId value, int to, const Conversion& conversion) {
+  const double us = conversion_us(rates, target, conversion);
+  return at_door(graph, table, value, to) ? std::max(us - rates.call_us, 0.0) : us;
+}
+
 std::vector<int> source_choice(const Graph& graph, const OfferTable& table) {
   std::vector<int> choice;
   for (std::size_t i = 0; i < table.order.size(); ++i) {
     const Node& n = graph.node(table.order[i]);
-    const auto row_major = [&](const std::vector<ValueId>& values, const std::vector<int>& layouts) {
+    const auto row_major = [&](const std::vector<ValueId>& values,
+                               const std::vector<int>& layouts) {
       for (std::size_t k = 0; k < values.size(); ++k) {
         const bool fixed = values[k] == kNoValue || graph.value(values[k]).constant != nullptr;
         if (!fixed && layouts[k] != 0) return false;
@@ -150,9 +162,7 @@ class Builder {
     std::size_t step, node;
   };
 
-  const Option& chosen(std::size_t i) const {
-    return table_.options[i][idx(solution_.choice[i])];
-  }
+  const Option& chosen(std::size_t i) const { return table_.options[i][idx(solution_.choice[i])]; }
 
   /// Which layouts of each value a kernel, or a conversion that itself is read, reads.
   void mark_reads() {
@@ -187,11 +197,19 @@ class Builder {
     return s;
   }
 
+  Door make_door(ValueId v) const {
+    const Value& value = graph_.value(v);
+    return {.port = {value.name, value.dtype, value.shape},
+            .slots = {},
+            .value = v,
+            .layout = table_.layouts[idx(v)][idx(table_.door[idx(v)])]};
+  }
+
   /// set_input converts straight into every layout that is read.
   void bind_doors_in() {
     for (ValueId v : graph_.inputs) {
-      Door door{{graph_.value(v).name, graph_.value(v).dtype, graph_.value(v).shape}, {}};
-      if (graph_.is_output(v)) read_[idx(v)][0] = true;
+      Door door = make_door(v);
+      if (graph_.is_output(v)) read_[idx(v)][idx(table_.door[idx(v)])] = true;
       for (std::size_t layout = 0; layout < read_[idx(v)].size(); ++layout) {
         if (read_[idx(v)][layout]) door.slots.push_back(slot(v, static_cast<int>(layout)));
       }
@@ -202,13 +220,13 @@ class Builder {
   /// read_output converts straight from the layout that the plan has.
   void bind_doors_out() {
     for (ValueId v : graph_.outputs) {
-      Door door{{graph_.value(v).name, graph_.value(v).dtype, graph_.value(v).shape}, {}};
+      Door door = make_door(v);
       const auto& slots = slot_of_[idx(v)];
-      int best = slots[0];
+      int best = slots[idx(table_.door[idx(v)])];
       if (best < 0 && graph_.value(v).constant == nullptr) {
         best = slots[idx(solution_.produced[idx(v)])];
       }
-      if (best < 0) best = slot(v, 0);
+      if (best < 0) best = slot(v, table_.door[idx(v)]);
       door.slots.push_back(best);
       plan_.outputs.push_back(std::move(door));
     }
@@ -324,7 +342,8 @@ class Builder {
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       if (plan_.steps[i].scratch_bytes == 0) continue;
       scratch.emplace_back(i, buffers.size());
-      buffers.push_back({plan_.steps[i].scratch_bytes, static_cast<int>(i), static_cast<int>(i), -1});
+      buffers.push_back(
+          {plan_.steps[i].scratch_bytes, static_cast<int>(i), static_cast<int>(i), -1});
     }
     const Arena arena = make_arena(buffers, std::size_t{1} << 46);
     plan::verify(buffers, arena);
@@ -342,8 +361,8 @@ class Builder {
   Graph& graph_;
   const OfferTable& table_;
   const Solution& solution_;
-  std::vector<std::vector<int>> slot_of_;   // by value and layout
-  std::vector<std::vector<bool>> read_;     // by value and layout
+  std::vector<std::vector<int>> slot_of_;  // by value and layout
+  std::vector<std::vector<bool>> read_;    // by value and layout
   std::vector<Call> calls_;
 };
 
@@ -361,19 +380,14 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOp
   plan->graph = std::move(graph);
   plan->threads = options.threads;
   plan->history = plan->graph->history;
-  const Target target = host_target(options.threads);
-  const plan::Rates rates;
-  const plan::OfferTable table = plan::collect_offers(*plan->graph, target, rates);
-  const plan::Problem problem = plan::make_problem(*plan->graph, table, target, rates);
-  const auto source = plan::evaluate(problem, plan::source_choice(*plan->graph, table));
-  const bool optimal = options.planner == PlanOptions::Planner::optimal;
-  const auto solution = optimal ? plan::solve(problem) : source;
-  plan->planner = optimal ? "optimal" : "source";
-  plan->cost_us = solution.cost;
-  plan->lower_bound_us = optimal ? solution.lower_bound : solution.cost;
-  plan->source_cost_us = source.cost;
-  plan::report(*plan, table, solution, target, rates);
-  plan::build(*plan, table, solution, plan->graph.use_count() == 1);
+  const plan::Decision decision = plan::decide(*plan->graph, options);
+  plan->planner = plan::planner_name(options.planner);
+  plan->cost_us = decision.chosen.cost;
+  plan->lower_bound_us = decision.chosen.lower_bound;
+  plan->rule_cost_us = decision.rule.cost;
+  plan->source_cost_us = decision.source.cost;
+  plan::report(*plan, decision.table, decision.chosen, decision.target, options.rates);
+  plan::build(*plan, decision.table, decision.chosen, plan->graph.use_count() == 1);
   verify(*plan);
   if (plan->arena_bytes > static_cast<std::size_t>(options.limits.total_bytes)) {
     fail(ErrorCode::limit, "the plan needs ", plan->arena_bytes, " bytes, over the limit of ",

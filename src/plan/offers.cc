@@ -22,6 +22,21 @@ class Collector {
     for (ValueId v = 0; v < graph.value_count(); ++v) {
       table_.layouts.push_back({Layout::row_major(graph.value(v).shape)});
     }
+    table_.door.assign(table_.layouts.size(), 0);
+  }
+
+  void add_door(const std::string& name, const Layout& layout) {
+    const Trail trail("the layout given for", name);
+    bool found = false;
+    for (const auto* list : {&graph_.inputs, &graph_.outputs}) {
+      for (ValueId v : *list) {
+        if (graph_.value(v).name != name) continue;
+        found = true;
+        add(v, layout);
+        table_.door[idx(v)] = find(v, layout);
+      }
+    }
+    if (!found) fail(ErrorCode::usage, "the model has no input or output of that name");
   }
 
   OfferTable run() {
@@ -96,9 +111,9 @@ class Collector {
     }
     for (std::size_t i = 1; i < list.size(); ++i) {
       Option& o = list[i];
-      o.cost_us = o.offer.relabel ? 0
-                                  : kernel_us(rates_, target_, o.offer.flops, o.offer.efficiency,
-                                              o.bytes);
+      o.cost_us = o.offer.relabel
+                      ? 0
+                      : kernel_us(rates_, target_, o.offer.flops, o.offer.efficiency, o.bytes);
     }
     list[0] = reference(id, flops);
     return list;
@@ -160,8 +175,11 @@ class Collector {
 
 }  // namespace
 
-OfferTable collect_offers(Graph& graph, const Target& target, const Rates& rates) {
-  return Collector(graph, target, rates).run();
+OfferTable collect_offers(Graph& graph, const Target& target, const Rates& rates,
+                          const std::map<std::string, Layout>& doors) {
+  Collector collector(graph, target, rates);
+  for (const auto& [name, layout] : doors) collector.add_door(name, layout);
+  return collector.run();
 }
 
 }  // namespace stowage::plan

@@ -2,6 +2,8 @@
 // Which layouts a value may have, and how each node may run in them.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "graph/op_def.h"
@@ -20,11 +22,15 @@ struct Option {
 
 struct OfferTable {
   std::vector<std::vector<Layout>> layouts;   ///< of each value; [0] is row-major
+  std::vector<int> door;                      ///< of each value: where the caller has or wants it
   std::vector<NodeId> order;                  ///< live nodes, topological
   std::vector<std::vector<Option>> options;   ///< of each node of `order`; [0] is row-major
 };
 
-/// Asks every node, in sweeps forth and back until no value gains a layout.
-OfferTable collect_offers(Graph& graph, const Target& target, const Rates& rates);
+/// Asks every node, in sweeps forth and back until no value gains a layout. `doors`: see
+/// PlanOptions. Throws Error(usage) for a door that is no input or output, or whose layout does
+/// not fit.
+OfferTable collect_offers(Graph& graph, const Target& target, const Rates& rates,
+                          const std::map<std::string, Layout>& doors = {});
 
 }  // namespace stowage::plan

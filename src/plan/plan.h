@@ -48,11 +48,14 @@ struct NodeReport {
   struct Lost {
     std::string kernel, layouts;  ///< "nchw -> nchw"
     double cost_us = 0;           ///< of the node alone
+
+    friend bool operator==(const Lost&, const Lost&) = default;
   };
   std::vector<Lost> lost;
 };
 
 struct ConversionReport {
+  ValueId id = kNoValue;
   std::string value, from, to;
   std::size_t bytes = 0;  ///< read and written
   double cost_us = 0;
@@ -63,13 +66,15 @@ struct ConversionReport {
 struct Door {
   Port port;
   std::vector<int> slots;  ///< output: exactly one
+  ValueId value = kNoValue;
+  Layout layout;           ///< in which the caller has it or wants it, as far as the planner knows
 };
 
 class Plan {
  public:
   std::shared_ptr<Graph> graph;
   int threads = 1;
-  std::string planner;  ///< "optimal", "source", ...
+  std::string planner;  ///< "optimal", "rule", "source"
 
   std::vector<Slot> slots;
   std::vector<Step> steps;
@@ -81,7 +86,8 @@ class Plan {
   std::vector<NodeReport> nodes;
   std::vector<ConversionReport> conversions;  ///< doors included
   std::vector<std::string> history;           ///< what simplify did
-  double cost_us = 0, source_cost_us = 0;     ///< predicted: of this plan, of source order everywhere
+  /// Predicted: of this plan, of MACE's rule, of source order everywhere.
+  double cost_us = 0, rule_cost_us = 0, source_cost_us = 0;
   double lower_bound_us = 0;                  ///< equals cost_us when proved optimal
   std::size_t touched_bytes = 0;              ///< read and written by all kernels
 };

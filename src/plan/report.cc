@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "plan/build.h"
 
 namespace stowage::plan {
 
@@ -32,7 +33,11 @@ class Reporter {
     for (std::size_t k = 0; k < table_.options[i].size(); ++k) {
       const Option& o = table_.options[i][k];
       if (static_cast<int>(k) == solution_.choice[i]) continue;
-      r.lost.push_back({o.offer.relabel ? "relabel" : o.offer.kernel, layouts_of(n, o), o.cost_us});
+      const NodeReport::Lost lost{o.offer.relabel ? "relabel" : o.offer.kernel, layouts_of(n, o),
+                                  o.cost_us};
+      const bool known = lost == NodeReport::Lost{r.kernel, layouts_of(n, chosen), r.cost_us} ||
+                         std::find(r.lost.begin(), r.lost.end(), lost) != r.lost.end();
+      if (!known) r.lost.push_back(lost);
     }
     if (!chosen.offer.relabel) plan_.touched_bytes += static_cast<std::size_t>(chosen.bytes);
     plan_.nodes.push_back(std::move(r));
@@ -47,11 +52,12 @@ class Reporter {
     const Conversion c(value.dtype, Mapping(from, value.shape, size), value.dtype,
                        Mapping(to, value.shape, size));
     ConversionReport r;
+    r.id = m.value;
     r.value = value.name;
     r.from = from.spelling();
     r.to = to.spelling();
     r.bytes = c.bytes_moved();
-    r.cost_us = conversion_us(rates, target, c);
+    r.cost_us = move_us(graph_, table_, target, rates, m.value, m.to, c);
     r.reason = reason(m);
     plan_.touched_bytes += r.bytes;
     plan_.conversions.push_back(std::move(r));
@@ -71,7 +77,8 @@ class Reporter {
   std::string layouts_of(const Node& n, const Option& o) const {
     const auto first = [&](const std::vector<ValueId>& values, const std::vector<int>& layouts) {
       for (std::size_t k = 0; k < values.size(); ++k) {
-        if (values[k] != kNoValue) return table_.layouts[idx(values[k])][idx(layouts[k])].spelling();
+        if (values[k] != kNoValue)
+          return table_.layouts[idx(values[k])][idx(layouts[k])].spelling();
       }
       return std::string("none");
     };
@@ -86,7 +93,8 @@ class Reporter {
       const Option& o = table_.options[i][idx(solution_.choice[i])];
       for (std::size_t k = 0; k < n.inputs.size(); ++k) {
         if (n.inputs[k] != m.value || o.in[k] != m.to) continue;
-        if (++count <= 2) readers += text(count == 1 ? "" : ", ", "'", n.name, "' (", o.offer.kernel, ")");
+        if (++count <= 2)
+          readers += text(count == 1 ? "" : ", ", "'", n.name, "' (", o.offer.kernel, ")");
         break;
       }
     }
@@ -95,7 +103,7 @@ class Reporter {
     const bool input =
         std::find(graph_.inputs.begin(), graph_.inputs.end(), m.value) != graph_.inputs.end();
     if (input) return readers.empty() ? "model input" : "model input, " + readers;
-    if (graph_.is_output(m.value) && m.to == 0) {
+    if (graph_.is_output(m.value) && m.to == table_.door[idx(m.value)]) {
       return readers.empty() ? "model output" : "model output, " + readers;
     }
     return readers.empty() ? "on the way to another layout" : readers;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The planner and its two baselines, over one table of offers.
+#include <algorithm>
+
+#include "plan/build.h"
+#include "plan/rule.h"
+
+namespace stowage::plan {
+
+std::string_view planner_name(PlanOptions::Planner planner) {
+  switch (planner) {
+    case PlanOptions::Planner::optimal:
+      return "optimal";
+    case PlanOptions::Planner::rule:
+      return "rule";
+    case PlanOptions::Planner::source:
+      return "source";
+  }
+  return "";
+}
+
+Decision decide(Graph& graph, const PlanOptions& options) {
+  Decision d;
+  d.target = host_target(options.threads);
+  d.table = collect_offers(graph, d.target, options.rates, options.doors);
+  d.problem = make_problem(graph, d.table, d.target, options.rates);
+  d.source = evaluate(d.problem, source_choice(graph, d.table));
+  d.rule = evaluate(d.problem, rule_choice(graph, d.table, d.target));
+  for (Solution* baseline : {&d.source, &d.rule}) baseline->lower_bound = baseline->cost;
+  if (options.planner != PlanOptions::Planner::optimal) {
+    d.chosen = options.planner == PlanOptions::Planner::rule ? d.rule : d.source;
+    return d;
+  }
+  d.chosen = solve(d.problem);
+  // A search that proves nothing may end above a baseline.
+  for (const Solution* baseline : {&d.source, &d.rule}) {
+    if (!(baseline->cost < d.chosen.cost)) continue;
+    const double bound = d.chosen.lower_bound;
+    d.chosen = *baseline;
+    d.chosen.lower_bound = std::min(bound, baseline->cost);
+  }
+  return d;
+}
+
+}  // namespace stowage::plan
