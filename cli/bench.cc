@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <ostream>
@@ -150,14 +149,6 @@ class Bench {
   Session& session_;
   std::vector<Tensor> inputs_, outputs_;
 };
-
-/// "squeezenet" of "models/squeezenet.onnx", or the folder's name of ".../squeezenet/model.onnx".
-std::string model_name(const std::string& path) {
-  const std::filesystem::path p(path);
-  const std::string stem = p.stem().string();
-  const std::string folder = p.parent_path().filename().string();
-  return stem == "model" && !folder.empty() ? folder : stem;
-}
 
 int run(const BenchOptions& options, std::ostream& out) {
   check_device(options.device);

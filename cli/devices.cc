@@ -2,27 +2,17 @@
 // stowage devices: where a model can run.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 #include <ostream>
 #include <string>
 
 #include "base/thread_pool.h"
 #include "cli/cli.h"
+#include "cli/rates.h"
 #include "graph/op_def.h"
 
 namespace stowage::cli {
 namespace {
-
-/// The name that the system gives the processor, or "CPU".
-std::string processor_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "CPU";
-}
 
 /// The instruction set whose kernels run, by the lanes that dispatch chose.
 std::string instruction_set(int lanes) {

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "base/trail.h"
 #include "cli/io/file.h"
+#include "cli/rates.h"
 #include "plan/plan.h"
 
 namespace stowage::cli {
@@ -53,8 +55,14 @@ void add_model_options(CLI::App* command, ModelOptions& options) {
       ->allow_extra_args(false);
   command
       ->add_option("--planner", options.planner,
-                   "optimal (the default), source (every tensor in the model's own order) or rule")
+                   "optimal (the default), rule (MACE's lists and forward pass) or source (every "
+                   "tensor in the model's own order)")
       ->type_name("PLANNER");
+  command
+      ->add_option("--rates", options.rates,
+                   "What 'stowage calibrate' measured; its own file unless told, round numbers "
+                   "where there is none, or with 'default'")
+      ->type_name("FILE");
   add_device_options(command, options.device, options.threads);
 }
 
@@ -98,9 +106,7 @@ int thread_count(const std::optional<int>& threads) {
 PlanOptions::Planner parse_planner(const std::string& planner) {
   if (planner == "optimal") return PlanOptions::Planner::optimal;
   if (planner == "source") return PlanOptions::Planner::source;
-  if (planner == "rule") {
-    fail(ErrorCode::unsupported, "--planner rule does not exist yet; use optimal or source");
-  }
+  if (planner == "rule") return PlanOptions::Planner::rule;
   fail(ErrorCode::usage, "--planner '", planner, "' is unknown; choose optimal, source or rule");
 }
 
@@ -203,23 +209,65 @@ std::vector<int> format_order(DataFormat format, DataFormat model, int rank,
   return format == DataFormat::nhwc ? std::vector<int>{0, 2, 3, 1} : std::vector<int>{0, 3, 1, 2};
 }
 
-Loaded load_model(const ModelOptions& options, const Shapes& shapes) {
-  PlanOptions plan_options;
-  plan_options.threads = thread_count(options.threads);
-  plan_options.planner = parse_planner(options.planner);
-  Loaded loaded;
-  const Stopwatch import_watch;
+namespace {
+
+/// Row-major in the order in which the caller has a tensor, over the axes that it has now.
+void add_doors(std::map<std::string, Layout>& doors, std::string_view option,
+               const std::vector<std::string>& list, const Graph& graph,
+               const std::vector<ValueId>& values) {
+  std::vector<std::string> names;
+  for (const ValueId v : values) names.push_back(graph.value(v).name);
+  for (const auto& [name, format] : parse_formats(option, list, names)) {
+    for (const ValueId v : values) {
+      const Shape& shape = graph.value(v).shape;
+      if (graph.value(v).name != name) continue;
+      std::vector<Axis> axes;
+      for (const int i : format_order(format, graph.source_format, shape.rank(), name)) {
+        axes.push_back(shape.axis(i));
+      }
+      doors.insert_or_assign(name, Layout::row_major(axes));
+    }
+  }
+}
+
+}  // namespace
+
+Prepared prepare_model(const ModelOptions& options, const Shapes& shapes) {
+  Prepared prepared;
+  prepared.options.threads = thread_count(options.threads);
+  prepared.options.planner = parse_planner(options.planner);
+  prepared.options.rates = load_rates(options.rates);
+  const Stopwatch watch;
   ImportOptions import_options;
   import_options.shapes = shapes;
-  std::shared_ptr<Graph> graph = import_model(options.model, import_options);
-  loaded.source_format = graph->source_format;
+  prepared.graph = import_model(options.model, import_options);
   const Trail trail("preparing", options.model);
-  simplify(*graph);
-  loaded.import_ms = import_watch.ms();
-  const Stopwatch plan_watch;
-  loaded.plan = make_plan(std::move(graph), plan_options);  // with the only reference: weights move
-  loaded.plan_ms = plan_watch.ms();
+  simplify(*prepared.graph);
+  prepared.import_ms = watch.ms();
+  auto& doors = prepared.options.doors;
+  const Graph& graph = *prepared.graph;
+  add_doors(doors, "--input-format", options.input_formats, graph, graph.inputs);
+  add_doors(doors, "--output-format", options.output_formats, graph, graph.outputs);
+  return prepared;
+}
+
+Loaded load_model(const ModelOptions& options, const Shapes& shapes) {
+  Prepared prepared = prepare_model(options, shapes);
+  Loaded loaded;
+  loaded.import_ms = prepared.import_ms;
+  loaded.source_format = prepared.graph->source_format;
+  const Trail trail("preparing", options.model);
+  const Stopwatch watch;
+  loaded.plan = make_plan(std::move(prepared.graph), prepared.options);
+  loaded.plan_ms = watch.ms();
   return loaded;
+}
+
+std::string model_name(const std::string& path) {
+  const std::filesystem::path p(path);
+  const std::string stem = p.stem().string();
+  const std::string folder = p.parent_path().filename().string();
+  return stem == "model" && !folder.empty() ? folder : stem;
 }
 
 TensorView view_as(const Tensor& tensor, const Port& port, const std::vector<int>& order) {

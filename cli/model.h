@@ -23,12 +23,12 @@ using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 using Formats = std::map<std::string, DataFormat>;
 
 struct ModelOptions {
-  std::string model, device = "cpu", planner = "optimal";
+  std::string model, device = "cpu", planner = "optimal", rates;
   std::vector<std::string> shapes, input_formats, output_formats;
   std::optional<int> threads;
 };
 
-/// --shape, --device, --threads, --planner.
+/// --shape, --device, --threads, --planner, --rates.
 void add_model_options(CLI::App* command, ModelOptions& options);
 /// --input-format, --output-format.
 void add_format_options(CLI::App* command, ModelOptions& options);
@@ -66,14 +66,27 @@ std::vector<std::string> names_of(std::span<const Port> ports);
 std::vector<int> format_order(DataFormat format, DataFormat model, int rank,
                               const std::string& name);
 
+/// A model ready to be planned.
+struct Prepared {
+  std::shared_ptr<Graph> graph;
+  PlanOptions options;  ///< of --planner, --threads, --rates and the formats of the doors
+  double import_ms = 0;
+};
+
+/// import_model and simplify.
+Prepared prepare_model(const ModelOptions& options, const Shapes& shapes);
+
 struct Loaded {
   std::shared_ptr<const Plan> plan;
   DataFormat source_format = DataFormat::nchw;
   double import_ms = 0, plan_ms = 0;
 };
 
-/// import_model, simplify, make_plan.
+/// prepare_model and make_plan.
 Loaded load_model(const ModelOptions& options, const Shapes& shapes);
+
+/// "squeezenet" of "models/squeezenet.onnx", or the folder's name of ".../squeezenet/model.onnx".
+std::string model_name(const std::string& path);
 
 /// The tensor seen as the port's shape: its axis i is the port's axis order[i].
 /// Throws Error(bad_input) when the extents differ.

@@ -6,95 +6,56 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "base/trail.h"
 #include "cli/cli.h"
+#include "cli/io/file.h"
 #include "cli/model.h"
+#include "cli/plan_json.h"
+#include "plan/why_not.h"
 
 namespace stowage::cli {
 namespace {
 
 struct PlanCommandOptions : ModelOptions {
   bool json = false;
-  std::string html;
+  std::string html, why_not;
 };
 
-Json operands_json(const std::vector<NodeReport::Operand>& operands) {
-  Json list = Json::array();
-  for (const NodeReport::Operand& operand : operands) {
-    Json json;
-    json["name"] = operand.name;
-    json["shape"] = operand.shape;
-    json["layout"] = operand.layout;
-    list.push_back(std::move(json));
+/// NODE=LAYOUT; a layout never holds '=', a name may.
+plan::WhyNot answer(const PlanCommandOptions& options, const Prepared& prepared) {
+  const std::size_t at = options.why_not.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == options.why_not.size()) {
+    fail(ErrorCode::usage, "--why-not '", options.why_not,
+         "' is not understood; write NODE=LAYOUT, such as conv1=NHWC");
   }
-  return list;
-}
-
-Json node_json(const NodeReport& node) {
-  Json json;
-  json["name"] = node.name;
-  json["op"] = node.op;
-  json["category"] = category_name(node.category);
-  json["inputs"] = operands_json(node.inputs);
-  json["outputs"] = operands_json(node.outputs);
-  json["kernel"] = node.kernel;
-  json["cost_us"] = node.cost_us;
-  json["lost"] = Json::array();
-  for (const NodeReport::Lost& lost : node.lost) {
-    Json item;
-    item["kernel"] = lost.kernel;
-    item["layouts"] = lost.layouts;
-    item["cost_us"] = lost.cost_us;
-    json["lost"].push_back(std::move(item));
-  }
-  return json;
-}
-
-Json conversion_json(const ConversionReport& conversion) {
-  Json json;
-  json["value"] = conversion.value;
-  json["from"] = conversion.from;
-  json["to"] = conversion.to;
-  json["bytes"] = conversion.bytes;
-  json["cost_us"] = conversion.cost_us;
-  json["reason"] = conversion.reason;
-  return json;
-}
-
-Json plan_json(const Plan& plan) {
-  Json json;
-  json["nodes"] = Json::array();
-  for (const NodeReport& node : plan.nodes) json["nodes"].push_back(node_json(node));
-  json["conversions"] = Json::array();
-  for (const ConversionReport& c : plan.conversions) {
-    json["conversions"].push_back(conversion_json(c));
-  }
-  json["arena_bytes"] = plan.arena_bytes;
-  json["weight_bytes"] = plan.weight_bytes;
-  json["peak_bytes"] = plan.arena_bytes + plan.weight_bytes;
-  json["touched_bytes"] = plan.touched_bytes;
-  json["planner"] = plan.planner;
-  json["threads"] = plan.threads;
-  json["cost_us"] = plan.cost_us;
-  json["lower_bound_us"] = plan.lower_bound_us;
-  json["rule_cost_us"] = nullptr;
-  json["source_cost_us"] = plan.source_cost_us;
-  json["simplify"] = plan.history;
-  return json;
+  return plan::why_not(prepared.graph, prepared.options, options.why_not.substr(0, at),
+                       options.why_not.substr(at + 1));
 }
 
 int run(const PlanCommandOptions& options, std::ostream& out) {
-  if (!options.html.empty()) {
-    fail(ErrorCode::unsupported, "--html does not exist yet; use the text or --json");
-  }
   check_device(options.device);
   parse_planner(options.planner);
-  const std::vector<ModelInput> inputs = model_inputs(options.model);
-  const Loaded loaded = load_model(options, parse_shapes(options.shapes, inputs));
-  if (options.json) {
-    out << json_text(plan_json(*loaded.plan)) << "\n";
-  } else {
-    out << explain(*loaded.plan);
+  const Prepared prepared =
+      prepare_model(options, parse_shapes(options.shapes, model_inputs(options.model)));
+  const Trail trail("planning", options.model);
+  if (!options.why_not.empty()) {
+    const plan::WhyNot found = answer(options, prepared);
+    out << (options.json ? json_text(why_not_json(found)) + "\n" : plan::explain(found));
+    return 0;
   }
+  // The graph stays here, so that the plan leaves its constants where they are.
+  const std::shared_ptr<const Plan> plan = make_plan(prepared.graph, prepared.options);
+  const std::string name = model_name(options.model);
+  if (!options.html.empty()) {
+    OutputFile page(options.html);
+    page.write(plan_html(*plan, name));
+    page.commit();
+    if (!options.json) {
+      out << "wrote " << one_line(options.html) << "\n";
+      return 0;
+    }
+  }
+  out << (options.json ? json_text(plan_json(*plan, name)) + "\n" : explain(*plan));
   return 0;
 }
 
@@ -104,9 +65,18 @@ Command add_plan(CLI::App& app, const Streams& streams) {
   auto options = std::make_shared<PlanCommandOptions>();
   CLI::App* command = app.add_subcommand(
       "plan", "Explain the plan of a model: layouts, kernels, conversions, and what lost");
+  command->footer(
+      "Each operator is told with the way it runs, the ways that lost with what they would cost\n"
+      "alone, and the conversions into and out of it. docs/planning.md explains the words.");
   add_model_options(command, *options);
+  add_format_options(command, *options);
   command->add_flag("--json", options->json, "Print JSON and nothing else");
   command->add_option("--html", options->html, "Write one self-contained page")->type_name("FILE");
+  command
+      ->add_option("--why-not", options->why_not,
+                   "What it would cost to run one operator in another layout, such as "
+                   "conv1=NHWC, or #3=nChw16c for the third of the plan")
+      ->type_name("NODE=LAYOUT");
   std::ostream& out = streams.out;
   return {command, [options, &out] { return run(*options, out); }};
 }

@@ -2,6 +2,18 @@
 file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.cc ${PROJECT_SOURCE_DIR}/cli/io/*.cc)
 list(FILTER cli_sources EXCLUDE REGEX "_test\\.cc$")
 if(cli_sources)
+  # cli/plan.html as a string literal.
+  set(plan_page ${PROJECT_SOURCE_DIR}/cli/plan.html)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${plan_page})
+  file(READ ${plan_page} plan_page_text)
+  file(WRITE ${PROJECT_BINARY_DIR}/gen/plan_page.cc.new "// Generated from cli/plan.html.
+namespace stowage::cli {
+extern const char* const kPlanPage;
+const char* const kPlanPage = R\"PAGE(${plan_page_text})PAGE\";
+}  // namespace stowage::cli
+")
+  file(COPY_FILE ${PROJECT_BINARY_DIR}/gen/plan_page.cc.new ${PROJECT_BINARY_DIR}/gen/plan_page.cc ONLY_IF_DIFFERENT)
+  list(APPEND cli_sources ${PROJECT_BINARY_DIR}/gen/plan_page.cc)
   # Everything but main, so that tests can link it.
   list(FILTER cli_sources EXCLUDE REGEX "/main\\.cc$")
   add_library(stowage_cli STATIC ${cli_sources})

@@ -25,6 +25,10 @@ if(NOT STOWAGE_SANITIZE)
   add_test(NAME install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 endif()
 if(TARGET stowage_main)
+  add_test(NAME plan_html COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/plan_html.sh
+           $<TARGET_FILE:stowage_main> ${PROJECT_SOURCE_DIR}/models/upscale_x2.onnx
+           --shape image=1,3,48,64)
+  set_tests_properties(plan_html PROPERTIES SKIP_REGULAR_EXPRESSION "skipped:" TIMEOUT 300)
   foreach(threads 1 2)
     add_test(NAME models_${threads}_thread COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/check_models.sh
              $<TARGET_FILE:stowage_main> "${STOWAGE_TEST_DATA}" ${PROJECT_SOURCE_DIR}/build/zoo ${threads})

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan_json.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "graph/graph.h"
+#include "graph/op_def.h"
+
+namespace stowage::cli {
+namespace {
+
+std::size_t idx(int i) { return static_cast<std::size_t>(i); }
+
+/// Reports leave absent operands out; `values` are those of the node.
+Json operands_json(const std::vector<NodeReport::Operand>& operands,
+                   const std::vector<ValueId>& values, const std::vector<bool>& constant) {
+  Json list = Json::array();
+  std::size_t next = 0;
+  for (const ValueId v : values) {
+    if (v == kNoValue || next >= operands.size()) continue;
+    const NodeReport::Operand& operand = operands[next++];
+    Json json;
+    json["name"] = operand.name;
+    json["layout"] = operand.layout;
+    json["shape"] = operand.shape;
+    json["id"] = v;
+    if (constant[idx(v)]) json["constant"] = true;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json lost_json(const std::vector<NodeReport::Lost>& list) {
+  Json out = Json::array();
+  for (const NodeReport::Lost& lost : list) {
+    Json item;
+    item["kernel"] = lost.kernel;
+    item["layouts"] = lost.layouts;
+    item["cost_us"] = lost.cost_us;
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+Json conversion_json(const ConversionReport& conversion) {
+  Json json;
+  json["value"] = conversion.value;
+  json["from"] = conversion.from;
+  json["to"] = conversion.to;
+  json["bytes"] = conversion.bytes;
+  json["cost_us"] = conversion.cost_us;
+  json["reason"] = conversion.reason;
+  json["id"] = conversion.id;
+  return json;
+}
+
+Json conversions_json(const std::vector<ConversionReport>& conversions) {
+  Json list = Json::array();
+  for (const ConversionReport& c : conversions) list.push_back(conversion_json(c));
+  return list;
+}
+
+Json doors_json(const std::vector<Door>& doors) {
+  Json list = Json::array();
+  for (const Door& door : doors) {
+    Json json;
+    json["name"] = door.port.name;
+    json["shape"] = text(door.port.shape.extents());
+    json["layout"] = door.layout.spelling();
+    json["id"] = door.value;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+int root(const Plan& plan, int slot) {
+  while (plan.slots[idx(slot)].alias_of >= 0) slot = plan.slots[idx(slot)].alias_of;
+  return slot;
+}
+
+/// Every tensor of the arena with the steps in which it lives.
+Json blocks_json(const Plan& plan) {
+  const int steps = static_cast<int>(plan.steps.size());
+  std::vector<std::pair<int, int>> life(plan.slots.size(), {steps, -1});
+  const auto live = [&](int slot, int step) {
+    if (slot < 0) return;
+    auto& [first, last] = life[idx(root(plan, slot))];
+    first = std::min(first, step);
+    last = std::max(last, step);
+  };
+  for (int i = 0; i < steps; ++i) {
+    const Step& step = plan.steps[idx(i)];
+    live(step.src, i);
+    live(step.dst, i);
+    for (const int s : step.in) live(s, i);
+    for (const int s : step.out) live(s, i);
+  }
+  const int end = std::max(steps - 1, 0);
+  for (const Door& door : plan.inputs) {
+    for (const int s : door.slots) live(s, 0), live(s, end);
+  }
+  for (const Door& door : plan.outputs) {
+    for (const int s : door.slots) live(s, end);
+  }
+  Json list = Json::array();
+  for (std::size_t s = 0; s < plan.slots.size(); ++s) {
+    const Slot& slot = plan.slots[s];
+    if (slot.constant != nullptr || slot.alias_of >= 0 || life[s].second < 0) continue;
+    Json json;
+    json["id"] = slot.value;
+    json["name"] = plan.graph->value(slot.value).name;
+    json["layout"] = slot.mapping.layout().spelling();
+    json["offset"] = slot.offset;
+    json["bytes"] = slot.mapping.bytes();
+    json["first"] = life[s].first;
+    json["last"] = life[s].second;
+    list.push_back(std::move(json));
+  }
+  for (int i = 0; i < steps; ++i) {
+    const Step& step = plan.steps[idx(i)];
+    if (step.scratch_bytes == 0) continue;
+    list.push_back({{"id", kNoValue},
+                    {"name", "scratch"},
+                    {"layout", ""},
+                    {"offset", step.scratch_offset},
+                    {"bytes", step.scratch_bytes},
+                    {"first", i},
+                    {"last", i}});
+  }
+  return list;
+}
+
+/// A value that every reader of the plan found already there before run.
+std::vector<bool> constants(const Plan& plan) {
+  std::vector<bool> out(idx(plan.graph->value_count()), false);
+  for (const Slot& slot : plan.slots) {
+    if (slot.constant != nullptr) out[idx(slot.value)] = true;
+  }
+  return out;
+}
+
+}  // namespace
+
+Json plan_json(const Plan& plan, const std::string& model) {
+  const std::vector<bool> constant = constants(plan);
+  Json json;
+  json["model"] = model;
+  json["nodes"] = Json::array();
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const NodeReport& report = plan.nodes[i];
+    const Node& n = plan.graph->node(report.node);
+    Json node;
+    node["name"] = report.name;
+    node["op"] = report.op;
+    node["category"] = category_name(report.category);
+    node["inputs"] = operands_json(report.inputs, n.inputs, constant);
+    node["outputs"] = operands_json(report.outputs, n.outputs, constant);
+    node["kernel"] = report.kernel;
+    node["cost_us"] = report.cost_us;
+    node["lost"] = lost_json(report.lost);
+    node["number"] = i + 1;
+    json["nodes"].push_back(std::move(node));
+  }
+  json["conversions"] = conversions_json(plan.conversions);
+  json["arena_bytes"] = plan.arena_bytes;
+  json["weight_bytes"] = plan.weight_bytes;
+  json["peak_bytes"] = plan.arena_bytes + plan.weight_bytes;
+  json["touched_bytes"] = plan.touched_bytes;
+  json["planner"] = plan.planner;
+  json["threads"] = plan.threads;
+  json["cost_us"] = plan.cost_us;
+  json["rule_cost_us"] = plan.rule_cost_us;
+  json["source_cost_us"] = plan.source_cost_us;
+  json["lower_bound_us"] = plan.lower_bound_us;
+  json["inputs"] = doors_json(plan.inputs);
+  json["outputs"] = doors_json(plan.outputs);
+  json["arena"]["steps"] = plan.steps.size();
+  json["arena"]["blocks"] = blocks_json(plan);
+  json["simplify"] = plan.history;
+  return json;
+}
+
+Json why_not_json(const plan::WhyNot& answer) {
+  Json json;
+  json["node"] = answer.node;
+  json["op"] = answer.op;
+  json["layout"] = answer.layout;
+  json["offered"] = answer.offered;
+  json["chosen"] = answer.is_chosen;
+  json["kernel"] = answer.chosen.kernel;
+  json["cost_us"] = answer.cost_us;
+  json["lost"] = lost_json(answer.chosen.lost);
+  if (!answer.offered || answer.is_chosen) return json;
+  json["forced_kernel"] = answer.forced.kernel;
+  json["forced_cost_us"] = answer.forced_us;
+  json["added"] = conversions_json(answer.added);
+  json["saved"] = conversions_json(answer.saved);
+  json["followers"] = answer.followers;
+  return json;
+}
+
+/// Written by cmake/cli.cmake from cli/plan.html.
+extern const char* const kPlanPage;
+
+std::string plan_html(const Plan& plan, const std::string& model) {
+  // ASCII, and no character that could end the script element: names come from the model file.
+  const std::string json =
+      plan_json(plan, model).dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else if (c == '>') {
+      safe += "\\u003e";
+    } else if (c == '&') {
+      safe += "\\u0026";
+    } else {
+      safe += c;
+    }
+  }
+  const std::string_view page = kPlanPage, mark = "@PLAN_JSON@";
+  const std::size_t at = page.find(mark);
+  return text(page.substr(0, at), safe, page.substr(at + mark.size()));
+}
+
+}  // namespace stowage::cli

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// stowage plan as page, --why-not, formats at the doors; stowage calibrate.
+#include "cli/rates.h"
+#include "cli/test_cli.h"
+#include "cli/test_models.h"
+
+namespace stowage::cli {
+namespace {
+
+using test::model;
+
+std::size_t count(const std::string& text, std::string_view what) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+TEST(CliPlan, PageIsWholeAndNamesAreNoMarkup) {
+  const std::string evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&";
+  const TestFolder folder;
+  folder.write("good.onnx", model("Relu", {{"x", {1, 3, 4, 5}}}, {"y", {1, 3, 4, 5}}));
+  folder.write("evil.onnx", model("Relu", {{evil, {1, 3, 4, 5}}}, {evil + "y", {1, 3, 4, 5}}));
+  std::vector<std::string> pages;
+  for (const char* name : {"good", "evil"}) {
+    const std::string page = folder.path(std::string(name) + ".html");
+    const Outcome outcome =
+        stowage({"plan", folder.path(std::string(name) + ".onnx"), "--html", page});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    pages.push_back(folder.read(std::string(name) + ".html"));
+  }
+  for (const char* tag : {"<script", "</script", "<img", "<"}) {
+    EXPECT_EQ(count(pages[0], tag), count(pages[1], tag)) << tag;
+  }
+  EXPECT_EQ(count(pages[0], "@PLAN_JSON@"), 0u);
+  const std::size_t begin = pages[1].find("id=\"data\">") + 10;
+  const Json json = Json::parse(pages[1].substr(begin, pages[1].find("</script>", begin) - begin));
+  EXPECT_EQ(json["nodes"].size(), 1u);
+  EXPECT_EQ(json["inputs"][0]["name"].get<std::string>().substr(0, 8), "</script");
+  for (const char* key : {"arena", "inputs", "outputs", "model"}) EXPECT_TRUE(json.contains(key));
+}
+
+TEST(CliPlan, WhyNot) {
+  const TestFolder folder;
+  const std::string m =
+      folder.write("m.onnx", model("Relu", {{"x", {2, 3, 4, 5}}}, {"y", {2, 3, 4, 5}}));
+  const Outcome text = stowage({"plan", m, "--why-not", "the_node=NCHW"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("relu 'the_node'"), std::string::npos) << text.out;
+  const Outcome json = stowage({"plan", m, "--why-not", "#1=n w h c", "--json"});
+  ASSERT_EQ(json.code, 0) << json.err;
+  EXPECT_EQ(Json::parse(json.out)["offered"], false);
+  for (const auto& [what, words] :
+       {std::pair{"the_node", "NODE=LAYOUT"}, std::pair{"=NCHW", "NODE=LAYOUT"},
+        std::pair{"other=NCHW", "'other'"}, std::pair{"the_node=NCHX", "other axes"},
+        std::pair{"the_node=n c/", "column"}}) {
+    const Outcome bad = stowage({"plan", m, "--why-not", what});
+    EXPECT_EQ(bad.code, 2) << what;
+    EXPECT_NE(bad.err.find(words), std::string::npos) << bad.err;
+  }
+}
+
+TEST(CliPlan, FormatsAreSeenAtTheDoors) {
+  const TestFolder folder;
+  const std::string m =
+      folder.write("m.onnx", model("Relu", {{"x", {2, 3, 4, 5}}}, {"y", {2, 3, 4, 5}}));
+  const auto layout = [&](const std::vector<std::string>& more, const char* side) {
+    std::vector<std::string> arguments = {"plan", m, "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = stowage(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out)[side][0]["layout"].get<std::string>();
+  };
+  const std::string given = layout({}, "inputs");
+  EXPECT_EQ(layout({"--input-format", "x=NCHW"}, "inputs"), given);
+  EXPECT_EQ(layout({"--input-format", "x=NONE"}, "inputs"), given);
+  EXPECT_NE(layout({"--input-format", "x=NHWC"}, "inputs"), given);
+  EXPECT_EQ(layout({"--input-format", "x=NHWC"}, "outputs"), given);
+  EXPECT_NE(layout({"--output-format", "NHWC"}, "outputs"), given);
+}
+
+TEST(CliCalibrate, KeepsRatesAndPlansUseThem) {
+  const TestFolder folder;
+  const std::string m =
+      folder.write("m.onnx", model("Relu", {{"x", {1, 64, 32, 32}}}, {"y", {1, 64, 32, 32}}));
+  const std::string file = folder.path("deep/rates.json");
+  Rates slow;
+  for (const RateName& r : rate_names()) slow.*r.member /= 8;
+  slow.call_us = 100;
+  save_rates(file, slow);
+  const Rates back = load_rates(file);
+  for (const RateName& r : rate_names()) EXPECT_EQ(back.*r.member, slow.*r.member) << r.name;
+  const auto cost = [&](const std::string& rates) {
+    const Outcome outcome = stowage({"plan", m, "--json", "--threads", "1", "--rates", rates});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out)["cost_us"].get<double>();
+  };
+  EXPECT_GT(cost(file), 2 * cost("default"));
+
+  const Outcome measured = stowage({"calibrate", "--rates", file, "--json"});
+  ASSERT_EQ(measured.code, 0) << measured.err;
+  const Rates own = load_rates(file);
+  for (const RateName& r : rate_names()) {
+    EXPECT_EQ(Json::parse(measured.out)["rates"][r.name].get<double>(), own.*r.member);
+    EXPECT_GT(own.*r.member, 0) << r.name;
+  }
+}
+
+TEST(CliCalibrate, RefusesOtherFiles) {
+  const TestFolder folder;
+  const std::string m = folder.write("m.onnx", model("Relu", {{"x", {1, 2}}}, {"y", {1, 2}}));
+  for (const auto& [text, words] :
+       {std::pair{"", "no file of rates"}, std::pair{"[1]", "no file of rates"},
+        std::pair{"{\"machines\": 3}", "no file of rates"},
+        std::pair{"{\"machines\": {}}", "no rates for this machine"}}) {
+    const std::string file = folder.write("rates.json", text);
+    const Outcome outcome = stowage({"plan", m, "--rates", file});
+    EXPECT_EQ(outcome.code, 3) << text;
+    EXPECT_NE(outcome.err.find(words), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(stowage({"plan", m, "--rates", folder.path("none.json")}).code, 3);
+}
+
+}  // namespace
+}  // namespace stowage::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file in which `stowage calibrate` keeps what machines do a second.
+#pragma once
+
+#include <string>
+
+#include "cli/cli.h"
+#include "stowage/model.h"
+
+namespace stowage::cli {
+
+/// The name that the system gives the processor, or "CPU".
+std::string processor_name();
+
+/// Where rates are kept unless told: below XDG_CONFIG_HOME or ~/.config; empty without either.
+std::string rates_file();
+
+/// The rates of this machine: from `file`, which must have them; from rates_file() when `file` is
+/// empty, and the built-in ones when that has none; the built-in ones for "default".
+/// Throws Error(bad_input).
+Rates load_rates(const std::string& file);
+
+/// Puts them into the file; those of other machines stay. Throws Error(bad_input).
+void save_rates(const std::string& file, const Rates& rates);
+
+/// A member of Rates, as files and tables call it.
+struct RateName {
+  const char* name;
+  double Rates::*member;
+  const char* unit;
+  const char* meaning;
+};
+
+std::span<const RateName> rate_names();
+
+}  // namespace stowage::cli
