@@ -40,6 +40,9 @@ constexpr int kMaxPanel = 2, kFullPixels = 6;
 /// The largest tile of any panel: in pixels, and in vectors.
 constexpr int kMostPixels = 12, kMostVectors = 24;
 
+/// Channels that a tile takes without a loop.
+constexpr int kUnrolled = 16;
+
 /// Weights of a panel that are walked before the next tile of pixels: they stay in L2.
 constexpr std::int64_t kSlabFloats = 48 * 1024;
 
@@ -63,7 +66,25 @@ struct Tile {
   std::int64_t out_block;
   const std::int64_t* residual_at;
   const Slab* slab;
+  // Weights of the next slab, fetched into L2 while this one is multiplied: lines of 64 bytes
+  // for each kUnrolled rows.
+  const char* next = nullptr;
+  int next_lines = 0;
 };
+
+template <int P, int NB>
+HWY_INLINE void multiply_row(const float* w, const float* const (&px)[P], std::int64_t k,
+                             V (&acc)[P][NB]) {
+  V wv[NB];
+  STOWAGE_UNROLL
+  for (int n = 0; n < NB; ++n) wv[n] = hn::LoadU(kTag, w + n * kLanes);
+  STOWAGE_UNROLL
+  for (int p = 0; p < P; ++p) {
+    const V x = hn::Set(kTag, px[p][k]);
+    STOWAGE_UNROLL
+    for (int n = 0; n < NB; ++n) acc[p][n] = hn::MulAdd(x, wv[n], acc[p][n]);
+  }
+}
 
 template <int P, int NB>
 HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
@@ -71,6 +92,7 @@ HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
   const Slab& s = *t.slab;
   const float* const zero = zero_run();
   const std::int64_t row = g.w_row;
+  const char* next = t.next;
   for (std::int64_t o = s.outer_begin; o < s.outer_end; ++o) {
     const std::int64_t advance = o * g.in_outer;
     const std::int64_t run = o + 1 == g.outer ? std::min(s.k_end, g.last_run) : s.k_end;
@@ -81,17 +103,16 @@ HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
       for (int p = 0; p < P; ++p) px[p] = pointers[p] == zero ? zero : pointers[p] + advance;
       const float* w =
           t.weights + o * g.w_outer + g.w_tap[static_cast<std::size_t>(tap)] + s.k_begin * row;
-      for (std::int64_t k = s.k_begin; k < run; ++k, w += row) {
-        V wv[NB];
-        STOWAGE_UNROLL
-        for (int n = 0; n < NB; ++n) wv[n] = hn::LoadU(kTag, w + n * kLanes);
-        STOWAGE_UNROLL
-        for (int p = 0; p < P; ++p) {
-          const V x = hn::Set(kTag, px[p][k]);
+      std::int64_t k = s.k_begin;
+      // A block of channels without a loop: branches at its end would be mispredicted.
+      if constexpr (P * NB >= 12) {
+        for (; k + kUnrolled <= run; k += kUnrolled) {
+          for (int i = 0; i < t.next_lines; ++i, next += 64) __builtin_prefetch(next, 0, 2);
           STOWAGE_UNROLL
-          for (int n = 0; n < NB; ++n) acc[p][n] = hn::MulAdd(x, wv[n], acc[p][n]);
+          for (int i = 0; i < kUnrolled; ++i, w += row) multiply_row<P, NB>(w, px, k + i, acc);
         }
       }
+      for (; k < run; ++k, w += row) multiply_row<P, NB>(w, px, k, acc);
     }
   }
 }
