@@ -40,6 +40,8 @@ constexpr int kMaxPanel = 2, kFullPixels = 6;
 /// The largest tile of any panel: in pixels, and in vectors.
 constexpr int kMostPixels = 12, kMostVectors = 24;
 
+/// Bytes that a prefetch brings.
+constexpr std::int64_t kLine = 64;
 /// Channels that a tile takes without a loop.
 constexpr int kUnrolled = 16;
 
@@ -107,7 +109,7 @@ HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
       // A block of channels without a loop: branches at its end would be mispredicted.
       if constexpr (P * NB >= 12) {
         for (; k + kUnrolled <= run; k += kUnrolled) {
-          for (int i = 0; i < t.next_lines; ++i, next += 64) __builtin_prefetch(next, 0, 2);
+          for (int i = 0; i < t.next_lines; ++i, next += kLine) __builtin_prefetch(next, 0, 2);
           STOWAGE_UNROLL
           for (int i = 0; i < kUnrolled; ++i, w += row) multiply_row<P, NB>(w, px, k + i, acc);
         }
@@ -228,6 +230,42 @@ void finish_tile(const Tile& t, int pixels, int blocks, std::int64_t channel) {
   }
 }
 
+/// The weights that the slab after this one reads, if they follow it in memory.
+struct NextWeights {
+  const char* begin = nullptr;
+  const char* end = nullptr;
+  std::int64_t tile_steps = 0;  // of a tile: how often it takes kUnrolled rows
+  int lines = 0;                // for each of them
+};
+
+NextWeights next_weights(const PixelGemmCall& call, const Tile& t) {
+  const PixelGemm& g = *t.gemm;
+  const Slab& s = *t.slab;
+  const float *begin, *end;
+  if (s.first && s.last) {
+    begin = t.weights + g.w_panel;
+    end = begin + g.w_panel;
+  } else if (g.outer > 1) {
+    begin = t.weights + s.outer_end * g.w_outer;
+    end = begin + (s.outer_end - s.outer_begin) * g.w_outer;
+  } else if (g.taps() == 1) {
+    begin = t.weights + s.k_end * g.w_row;
+    end = begin + (s.k_end - s.k_begin) * g.w_row;
+  } else {
+    return {};
+  }
+  end = std::min(end, call.weights + call.panel_end * g.w_panel);
+  NextWeights next;
+  next.tile_steps = (s.outer_end - s.outer_begin) * (s.tap_end - s.tap_begin) *
+                    ((s.k_end - s.k_begin) / kUnrolled);
+  const std::int64_t steps = next.tile_steps * ((call.count + kFullPixels - 1) / kFullPixels);
+  if (begin >= end || steps == 0) return {};
+  next.begin = reinterpret_cast<const char*>(begin);
+  next.end = reinterpret_cast<const char*>(end);
+  next.lines = static_cast<int>(((next.end - next.begin) / kLine + steps - 1) / steps);
+  return next;
+}
+
 /// Tiles of one panel for one slab. `aside`: the last block has no room behind its channels, so
 /// each tile is made there and copied; null otherwise.
 void run_tiles(const PixelGemmCall& call, Tile t, int blocks, std::int64_t channel, float* aside) {
@@ -236,7 +274,10 @@ void run_tiles(const PixelGemmCall& call, Tile t, int blocks, std::int64_t chann
   std::int64_t aside_at[kMostPixels];
   for (int p = 0; p < kMostPixels; ++p) aside_at[p] = p * blocks * kLanes;
   float* const out = t.out;
+  const NextWeights next = next_weights(call, t);
+  t.next = next.begin;
   for (int p = 0; p < call.count;) {
+    t.next_lines = t.next < next.end ? next.lines : 0;
     const TileChoice tile = choose_tile(blocks, call.count - p);
     t.pixels = call.pixels + p;
     t.residual_at = call.out_at + p;
@@ -244,6 +285,7 @@ void run_tiles(const PixelGemmCall& call, Tile t, int blocks, std::int64_t chann
     t.out = aside == nullptr ? out : aside;
     t.out_block = aside == nullptr ? g.out_block : kLanes;
     tile.function(t);
+    t.next += t.next_lines * next.tile_steps * kLine;
     if (finish) finish_tile(t, tile.pixels, blocks, channel);
     for (int i = 0; aside != nullptr && i < tile.pixels; ++i) {
       for (int n = 0; n < blocks; ++n) {
