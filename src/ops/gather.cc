@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gather, gather_elements, gather_nd: elements chosen by indices that are known at run time.
+#include "ops/box_copy/box_copy.h"
 #include "ops/elements.h"
+#include "ops/relabel.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -130,11 +132,54 @@ void gather_nd_reference(const ReferenceArgs& args) {
   }
 }
 
+/// With indices that are known, at most one axis of them: a copy in any layout.
+void gather_offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape &x = node.shape(0), &y = node.output().shape;
+  const auto axis = static_cast<int>(node.attrs().integer("axis", 0));
+  if (node.constant(1) == nullptr || node.rank(1) > 1 || y.elements() == 0) return;
+  Ints indices = node.constant_ints(1);
+  for (std::int64_t& i : indices) {
+    if (i < -x[axis] || i >= x[axis]) return;  // the reference says so
+    if (i < 0) i += x[axis];
+  }
+  const BoxCopy::IndexMap map = [indices, axis](int a, std::int64_t i) {
+    return a == axis ? indices[at(i)] : i;
+  };
+  if (node.rank(1) == 1) return offer_box_copy(request, out, "gather", map);
+  // A single index drops its axis: the copy goes into a tensor that still has it, with extent 1.
+  Ints extents = extents_of(x);
+  extents[at(axis)] = 1;
+  const Shape one(x.axes(), extents);
+  const int size = dtype_bytes(node.dtype(0));
+  for (const Layout& layout : request.candidates(node.node().inputs[0])) {
+    const Mapping from(layout, x, size), to(layout, one, size);
+    const auto result = relabelled(layout, one, y);
+    if (!result) continue;
+    const auto copy =
+        std::make_shared<const BoxCopy>(to, from, BoxCopy::Direction::into_walked, map);
+    Offer offer;
+    offer.kernel = "gather";
+    offer.in = {layout, Layout::row_major(node.shape(1))};
+    offer.out = {*result};
+    offer.flops = copy_flops(copy->pieces());
+    offer.bind = [copy, to]() -> Kernel {
+      const auto tails = std::make_shared<const TailZero>(to);
+      return [copy, tails](const KernelArgs& args) {
+        copy->run(args.in[0], args.out[0], args.pool);
+        tails->run(args.out[0]);
+      };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
 constexpr OpDef kGather[] = {
     {.name = "gather",
      .aliases = onnx<"Gather">,
      .infer = infer_gather,
      .reference = gather_reference,
+     .offers = gather_offers,
      .axes = gather_axes},
     {.name = "gather_elements",
      .aliases = onnx<"GatherElements">,

@@ -2,6 +2,7 @@
 // Operators that give the same elements, in the same order, another shape: reshape, flatten,
 // squeeze, unsqueeze, identity, dropout.
 #include "ops/elements.h"
+#include "ops/relabel.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -158,31 +159,6 @@ void link_kept(const NodeRef& node, AxisLinks& links) {
   }
 }
 
-/// Axes other than 1 of both sides, when they are the same in the same order.
-struct KeptAxes {
-  std::vector<Axis> in, out, dropped;
-};
-
-std::optional<KeptAxes> kept_axes(const Shape& x, const Shape& y) {
-  KeptAxes kept;
-  Ints a, b;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (x[i] == 1) {
-      kept.dropped.push_back(x.axis(i));
-    } else {
-      kept.in.push_back(x.axis(i));
-      a.push_back(x[i]);
-    }
-  }
-  for (int i = 0; i < y.rank(); ++i) {
-    if (y[i] == 1) continue;
-    kept.out.push_back(y.axis(i));
-    b.push_back(y[i]);
-  }
-  if (a != b) return std::nullopt;
-  return kept;
-}
-
 void add_relabel(const OfferRequest& request, const Layout& from, const Layout& to,
                  std::vector<Offer>& out) {
   const NodeRef& node = request.node;
@@ -198,29 +174,18 @@ void add_relabel(const OfferRequest& request, const Layout& from, const Layout& 
   out.push_back(std::move(offer));
 }
 
-/// Row-major bytes are the same under every shape. In another layout they are when only axes of
-/// extent 1 come, go or move, and no tail hangs on those.
+/// Row-major bytes are the same under every shape, and so are those of every layout whose digits
+/// fall on the axes of the other side.
 void relabel_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   if (node.output_count() != 1) return;
   const Shape &x = node.shape(0), &y = node.output().shape;
-  const int size = dtype_bytes(node.dtype(0));
   add_relabel(request, Layout::row_major(x), Layout::row_major(y), out);
-  if (const auto kept = kept_axes(x, y)) {
-    for (const Layout& l : request.candidates(node.node().inputs[0])) {
-      const Layout to = l.without(kept->dropped).renamed(kept->in, kept->out);
-      if (Mapping(l, x, size).cells() == Mapping(to, y, size).cells()) {
-        add_relabel(request, l, to, out);
-      }
-    }
+  for (const Layout& l : request.candidates(node.node().inputs[0])) {
+    if (const auto to = relabelled(l, x, y)) add_relabel(request, l, *to, out);
   }
-  if (const auto kept = kept_axes(y, x)) {
-    for (const Layout& l : request.candidates(node.node().outputs[0])) {
-      const Layout from = l.without(kept->dropped).renamed(kept->in, kept->out);
-      if (Mapping(l, y, size).cells() == Mapping(from, x, size).cells()) {
-        add_relabel(request, from, l, out);
-      }
-    }
+  for (const Layout& l : request.candidates(node.node().outputs[0])) {
+    if (const auto from = relabelled(l, y, x)) add_relabel(request, *from, l, out);
   }
 }
 

@@ -75,10 +75,42 @@ TEST(Reshape, RelabelsWhereTheBytesAreTheSame) {
   EXPECT_TRUE(flat.contains("relabel: [a b/8 c d b%8] -> [b/8 b%8]")) << flat.size();
   const auto squeezed = offers("squeeze", {{"axes", Ints{2, 3}}}, {2, 20, 1, 1});
   EXPECT_GE(squeezed.size(), 5u);
-  // Only row-major survives a real reshape.
-  EXPECT_EQ(offers("reshape", {{"shape", Ints{2, 5, 12}}}, {2, 5, 3, 4}).size(), 1u);
+  // A channel shuffle in channels-last: the channels are cut, the pixels joined.
+  const auto shuffle = offers("reshape", {{"shape", Ints{8, 2, 12}}}, {1, 16, 3, 4});
+  EXPECT_TRUE(shuffle.contains("relabel: [a c d b] -> [c a b]"));
+  EXPECT_TRUE(shuffle.contains("relabel: [a b/8 c d b%8] -> [a/4 c a%4 b]"));
+  // The join of channels and pixels needs them side by side, and tails stay with their axis.
+  for (const std::string& s : offers("reshape", {{"shape", Ints{2, 60}}}, {2, 5, 3, 4})) {
+    EXPECT_EQ(s.find("/8"), s.npos) << s;
+  }
   // The single channel has seven cells of tail that the flat side does not have.
   for (const std::string& s : offers("squeeze", {}, {1, 1, 1, 9})) EXPECT_EQ(s.find("b/8"), s.npos);
+}
+
+TEST(Reshape, EveryRelabelKeepsEveryElement) {
+  const std::vector<std::pair<Ints, Ints>> cases = {
+      {{1, 16, 3, 4}, {8, 2, 12}},
+      {{1, 48, 2, 2}, {1, 3, 16, 4}},
+      {{2, 24, 5}, {2, 4, 6, 5}},
+      {{1, 17, 3, 4}, {17, 12}},
+      {{4, 6, 10}, {24, 10}},
+      {{4, 6, 10}, {2, 12, 10}},
+      {{1, 32, 4, 4}, {2, 16, 2, 8}},
+      {{2, 3, 1, 5}, {1, 2, 3, 5}},
+      {{64}, {2, 2, 4, 4}},
+      {{6, 4}, {4, 6}},
+      {{1, 1, 1}, {}},
+      {{2, 0, 3}, {0, 3}},
+  };
+  for (const auto& [x, y] : cases) {
+    for (const auto& [from, to] : {std::pair(x, y), std::pair(y, x)}) {
+      OpCase c{.op = "reshape",
+               .attrs = {{"shape", to}, {"allowzero", std::int64_t{1}}},
+               .inputs = {{.extents = from}}};
+      c.layouts = {"a b/2 c b%2", "c a b", "b/16 a b/4%4 c d b%4", "d c b a"};
+      EXPECT_GE(check_offers(c), 1);
+    }
+  }
 }
 
 TEST(Transpose, RenamesEveryLayout) {

@@ -266,8 +266,11 @@ void BoxCopy::run(const std::byte* from, std::byte* to, ThreadPool* pool) const 
 }
 
 double BoxCopy::pieces() const {
-  const bool run = inner_.entries.empty() && inner_.walked == 1 && inner_.other == 1;
-  return static_cast<double>(outer_count_) * static_cast<double>(run ? 1 : inner_.count());
+  const auto outer = static_cast<double>(outer_count_), count = static_cast<double>(inner_.count());
+  if (!inner_.entries.empty()) return outer * count;
+  // A strided element is a load and a store.
+  const bool run = (inner_.walked == 1 && inner_.other == 1) || inner_.extent == 1;
+  return run ? outer : outer * (1 + 0.15 * count);
 }
 
 double copy_flops(double pieces) {
