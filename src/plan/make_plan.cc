@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // make_plan: offers, solve, insert conversions, convert the weights, lay out the arena, verify.
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "base/bytes.h"
@@ -27,6 +28,10 @@ Mapping source_mapping(const Value& value) {
 
 Mapping mapping_of(const Value& value, const Layout& layout) {
   return Mapping(layout, value.shape, dtype_bytes(value.dtype));
+}
+
+bool is_input(const Graph& graph, ValueId v) {
+  return std::find(graph.inputs.begin(), graph.inputs.end(), v) != graph.inputs.end();
 }
 
 }  // namespace
@@ -61,8 +66,11 @@ Problem make_problem(const Graph& graph, const OfferTable& table, const Target& 
           if (a == b) continue;
           const Conversion c(value.dtype, mapping_of(value, layouts[a]), value.dtype,
                              mapping_of(value, layouts[b]));
+          // set_input converts straight from what the caller has: nothing lies between.
+          const bool between = is_input(graph, v) && static_cast<int>(a) != out.given;
           out.convert[a * layouts.size() + b] =
-              move_us(graph, table, target, rates, v, static_cast<int>(b), c);
+              between ? std::numeric_limits<double>::infinity()
+                      : move_us(graph, table, target, rates, v, static_cast<int>(b), c);
         }
       }
     }
@@ -72,8 +80,7 @@ Problem make_problem(const Graph& graph, const OfferTable& table, const Target& 
 }
 
 bool at_door(const Graph& graph, const OfferTable& table, ValueId value, int to) {
-  const auto& inputs = graph.inputs;
-  if (std::find(inputs.begin(), inputs.end(), value) != inputs.end()) return true;
+  if (is_input(graph, value)) return true;
   return graph.is_output(value) && to == table.door[idx(value)];
 }
 
@@ -174,13 +181,9 @@ class Builder {
     }
     for (auto m = solution_.moves.rbegin(); m != solution_.moves.rend(); ++m) {
       const auto v = idx(m->value);
-      if (is_door(m->value) || graph_.value(m->value).constant) continue;
+      if (is_input(graph_, m->value) || graph_.value(m->value).constant) continue;
       if (read_[v][idx(m->to)]) read_[v][idx(m->from)] = true;
     }
-  }
-
-  bool is_door(ValueId v) const {
-    return std::find(graph_.inputs.begin(), graph_.inputs.end(), v) != graph_.inputs.end();
   }
 
   int slot(ValueId v, int layout) {
