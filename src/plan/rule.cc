@@ -196,13 +196,14 @@ std::vector<int> rule_choice(const Graph& graph, const OfferTable& table, const 
       }
       return true;
     };
-    int whole = -1, results = -1;
+    int whole = -1, results = -1, any = -1;
     for (std::size_t k = 0; k < table.options[i].size(); ++k) {
       const Option& o = table.options[i][k];
-      if (!fits(n.outputs, o.out)) continue;
       const auto better = [&](int best) {
         return best < 0 || o.cost_us < table.options[i][idx(best)].cost_us;
       };
+      if (better(any)) any = static_cast<int>(k);
+      if (!fits(n.outputs, o.out)) continue;
       if (better(results)) results = static_cast<int>(k);
       if (fits(n.inputs, o.in) && better(whole)) whole = static_cast<int>(k);
     }
@@ -210,6 +211,8 @@ std::vector<int> rule_choice(const Graph& graph, const OfferTable& table, const 
       choice[i] = whole;
     } else if (results >= 0) {
       choice[i] = results;
+    } else if (rule_category(n.op->name) == Category::fixed) {
+      choice[i] = any;
     }
   }
   return choice;
