@@ -196,9 +196,11 @@ std::vector<int> rule_choice(const Graph& graph, const OfferTable& table, const 
       }
       return true;
     };
+    const bool fixed = rule_category(n.op->name) == Category::fixed;
     int whole = -1, results = -1, any = -1;
     for (std::size_t k = 0; k < table.options[i].size(); ++k) {
       const Option& o = table.options[i][k];
+      if (fixed && o.reference) continue;
       const auto better = [&](int best) {
         return best < 0 || o.cost_us < table.options[i][idx(best)].cost_us;
       };
@@ -211,7 +213,7 @@ std::vector<int> rule_choice(const Graph& graph, const OfferTable& table, const 
       choice[i] = whole;
     } else if (results >= 0) {
       choice[i] = results;
-    } else if (rule_category(n.op->name) == Category::fixed) {
+    } else if (fixed && any >= 0) {
       choice[i] = any;
     }
   }
