@@ -325,7 +325,7 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
   add_epilogue_layouts(node, o.out[0], lanes, o.in);
   o.flops = 2.0 * static_cast<double>(x.elements()) * static_cast<double>(group_out * d->w.taps());
   o.efficiency =
-      0.7 * static_cast<double>(group_out) / static_cast<double>(round_up(group_out, lanes));
+      0.85 * static_cast<double>(group_out) / static_cast<double>(round_up(group_out, lanes));
   o.bind = [d] {
     return Kernel([d](const KernelArgs& args) {
       parallel(args.pool, static_cast<std::size_t>(d->batch * d->group * d->tasks),

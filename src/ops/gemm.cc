@@ -186,7 +186,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
   // A single row is bound by the memory that streams b.
   const double reuse = std::min(1.0, static_cast<double>(f.m) / 6);
-  o.efficiency = 0.8 * std::max(reuse, 0.05);
+  o.efficiency = 0.9 * std::max(reuse, 0.05);
   o.bind = [b] { return Kernel([b](const KernelArgs& args) { run(*b, args); }); };
   out.push_back(std::move(o));
 }

@@ -368,7 +368,10 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
                   static_cast<double>(f.in_channels * f.w.taps());
     const double used =
         static_cast<double>(f.out_channels) / static_cast<double>(round_up(f.out_channels, lanes));
-    offer.efficiency = (v.in_blocked ? 0.85 : 0.75) * used;
+    // Short runs wait for pointers, single pixels for weights.
+    const auto run = static_cast<double>(conv->gemm.run);
+    const double pixels = std::min(1.0, static_cast<double>(f.w.out_pixels()) / 6);
+    offer.efficiency = 0.97 * used * run / (run + 1) * std::max(pixels, 0.05);
     offer.bind = [conv] {
       return Kernel([conv](const KernelArgs& args) {
         const std::int64_t tasks =
