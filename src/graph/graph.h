@@ -13,6 +13,7 @@
 namespace stowage {
 
 struct OpDef;
+class NodeRef;
 
 using ValueId = int;
 using NodeId = int;
@@ -110,6 +111,25 @@ void verify(const Graph& graph);
 /// evaluates nodes whose inputs are all constant. After it every value has a shape.
 /// Throws Error(bad_input) with the node in the trail.
 void infer_shapes(Graph& graph);
+
+/// infer_shapes node by node, for a graph that is still growing. Evaluating may not turn a small
+/// file into a large process or a long wait: it has a budget, and what is not evaluated stays in
+/// the graph and runs as any other node.
+class Inference {
+ public:
+  explicit Inference(Graph& graph) : graph_(graph) {}
+
+  /// The inputs of the node must have shapes. A node that is evaluated is removed.
+  void run(NodeId id);
+
+ private:
+  /// The inputs are constant, and computing the outputs now is affordable; takes it off the budget.
+  bool affordable(const NodeRef& node);
+
+  Graph& graph_;
+  double elements_ = 1 << 27;  ///< all that folding may make: weights that are transposed, say
+  double growth_ = 1 << 22;    ///< what it may make out of nothing: ConstantOfShape, Expand
+};
 
 /// Names the axes of every value: operators name some (n c h w of a convolution), elementwise
 /// operators pass names on, a reshape ends them; the rest are a, b, c, ...

@@ -10,36 +10,6 @@ namespace stowage {
 
 namespace {
 
-/// Folding may not turn a small file into a large process or a long wait. What is not folded stays
-/// in the graph and runs as any other node.
-class FoldBudget {
- public:
-  /// The inputs are constant, and computing the outputs now is affordable; takes it off the budget.
-  bool take(const NodeRef& node) {
-    double in = 0, out = 0;  // elements; doubles, because sums of extents of 2^47 are possible
-    for (ValueId v : node.node().inputs) {
-      if (v == kNoValue) continue;
-      if (node.graph().value(v).constant == nullptr) return false;
-      in += static_cast<double>(node.graph().value(v).shape.elements());
-    }
-    for (ValueId v : node.node().outputs) {
-      if (v != kNoValue) out += static_cast<double>(node.graph().value(v).shape.elements());
-    }
-    // Kernels with windows and products may look at every input for every output.
-    if (node.node().op->category == Category::fixed && in * out > kMostProducts) return false;
-    const double growth = std::max(out - in, 0.0);
-    if (out > elements_ || growth > growth_) return false;
-    elements_ -= out;
-    growth_ -= growth;
-    return true;
-  }
-
- private:
-  static constexpr double kMostProducts = 1 << 28;
-  double elements_ = 1 << 27;  ///< all that folding may make: weights that are transposed, say
-  double growth_ = 1 << 22;    ///< what it may make out of nothing: ConstantOfShape, Expand
-};
-
 void fold(const NodeRef& node) {
   Graph& graph = node.graph();
   std::vector<TensorView> in, out;
@@ -71,24 +41,46 @@ void fold(const NodeRef& node) {
 
 }  // namespace
 
-void infer_shapes(Graph& graph) {
-  FoldBudget budget;
-  for (NodeId id : graph.topological_order()) {
-    const NodeRef node(graph, id);
-    const Node& n = graph.node(id);
-    const Trail trail("node", n.name, n.op->name);
-    for (ValueId v : n.inputs) {
-      if (v == kNoValue) continue;
-      const Value& value = graph.value(v);
-      if (value.constant == nullptr && value.producer == kNoNode) {
-        bool is_input = false;
-        for (ValueId g : graph.inputs) is_input |= g == v;
-        if (!is_input) fail(ErrorCode::bad_input, "nothing produces its input '", value.name, "'");
-      }
-    }
-    n.op->infer(node);
-    if (budget.take(node)) fold(node);
+bool Inference::affordable(const NodeRef& node) {
+  double in = 0, out = 0;  // elements; doubles, because sums of extents of 2^47 are possible
+  for (ValueId v : node.node().inputs) {
+    if (v == kNoValue) continue;
+    if (graph_.value(v).constant == nullptr) return false;
+    in += static_cast<double>(graph_.value(v).shape.elements());
   }
+  for (ValueId v : node.node().outputs) {
+    if (v != kNoValue) out += static_cast<double>(graph_.value(v).shape.elements());
+  }
+  // Kernels with windows and products may look at every input for every output.
+  constexpr double kMostProducts = 1 << 28;
+  if (node.node().op->category == Category::fixed && in * out > kMostProducts) return false;
+  const double growth = std::max(out - in, 0.0);
+  if (out > elements_ || growth > growth_) return false;
+  elements_ -= out;
+  growth_ -= growth;
+  return true;
+}
+
+void Inference::run(NodeId id) {
+  const NodeRef node(graph_, id);
+  const Node& n = graph_.node(id);
+  const Trail trail("node", n.name, n.op->name);
+  for (ValueId v : n.inputs) {
+    if (v == kNoValue) continue;
+    const Value& value = graph_.value(v);
+    if (value.constant == nullptr && value.producer == kNoNode) {
+      bool is_input = false;
+      for (ValueId g : graph_.inputs) is_input |= g == v;
+      if (!is_input) fail(ErrorCode::bad_input, "nothing produces its input '", value.name, "'");
+    }
+  }
+  n.op->infer(node);
+  if (affordable(node)) fold(node);
+}
+
+void infer_shapes(Graph& graph) {
+  Inference inference(graph);
+  for (NodeId id : graph.topological_order()) inference.run(id);
 }
 
 }  // namespace stowage
