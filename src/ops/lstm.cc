@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// LSTM, as ONNX defines it. Inputs: x (time batch i), w (direction 4h i), r (direction 4h h), then
+// optional bias (direction 8h), lengths (batch), initial h and c (direction batch h) and
+// peepholes (direction 3h). Outputs: y (time direction batch h), last h and c. With `layout` 1 the
+// batch comes first everywhere. Gates are input, output, forget, cell.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/thread_pool.h"
+#include "ops/conv/window.h"
+#include "ops/elements.h"
+#include "ops/lstm/gates.h"
+#include "ops/shapes.h"
+
+namespace stowage {
+
+namespace {
+
+enum Input : int { kX, kW, kR, kB, kLengths, kH, kC, kP, kInputs };
+
+enum class Gate : char { sigmoid, tanh, relu };
+
+Gate gate_of(const std::string& name) {
+  std::string lower = name;
+  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  if (lower == "sigmoid") return Gate::sigmoid;
+  if (lower == "tanh") return Gate::tanh;
+  if (lower == "relu") return Gate::relu;
+  fail(ErrorCode::unsupported, "the activation ", name);
+}
+
+/// Everything about a node but its data.
+struct Lstm {
+  std::int64_t steps = 0, batch = 0, inputs = 0, hidden = 0, directions = 1;
+  bool reverse = false;  ///< of the first direction; the second of two is always reversed
+  bool batch_first = false, coupled = false;
+  float clip = 0;           ///< of the sums of the gates; 0: none
+  float cell_clip = 0;      ///< of the cell's state, as TFLite has it; 0: none
+  std::vector<Gate> gates;  ///< f, g, h of each direction
+
+  /// Offset of the inputs of a step.
+  std::int64_t x_at(std::int64_t t, std::int64_t b) const {
+    return (batch_first ? b * steps + t : t * batch + b) * inputs;
+  }
+
+  std::int64_t y_at(std::int64_t t, std::int64_t d, std::int64_t b) const {
+    return (batch_first ? (b * steps + t) * directions + d : (t * directions + d) * batch + b) *
+           hidden;
+  }
+
+  std::int64_t state_at(std::int64_t d, std::int64_t b) const {
+    return (batch_first ? b * directions + d : d * batch + b) * hidden;
+  }
+
+  /// The step that is the k-th of a sequence of `length`.
+  std::int64_t step(std::int64_t d, std::int64_t k, std::int64_t length) const {
+    return reverse || d == 1 ? length - 1 - k : k;
+  }
+};
+
+void expect_shape(const NodeRef& node, int i, std::initializer_list<std::int64_t> extents) {
+  if (!node.has(i)) return;
+  if (!std::ranges::equal(node.shape(i).extents(), extents)) {
+    fail(ErrorCode::bad_input, "input ", i, " has the shape ", node.shape(i).extents(), ", not ",
+         std::span<const std::int64_t>(extents.begin(), extents.size()));
+  }
+}
+
+Lstm lstm_of(const NodeRef& node) {
+  const Attributes& a = node.attrs();
+  const Shape& x = node.shape(kX);
+  Lstm l;
+  l.batch_first = a.integer("layout", 0) != 0;
+  l.steps = x[l.batch_first ? 1 : 0];
+  l.batch = x[l.batch_first ? 0 : 1];
+  l.inputs = x[2];
+  l.hidden = node.shape(kR)[2];
+  l.directions = node.shape(kW)[0];
+  l.reverse = a.string("direction", "forward") == "reverse";
+  l.coupled = a.integer("input_forget", 0) != 0;
+  l.clip = a.real("clip", 0);
+  l.cell_clip = a.real("cell_clip", 0);
+  std::vector<std::string> names(at(3 * l.directions), "tanh");
+  for (std::size_t i = 0; i < names.size(); i += 3) names[i] = "sigmoid";
+  const auto given = a.map().find("activations");
+  if (given != a.map().end()) {
+    const auto* list = std::get_if<std::vector<std::string>>(&given->second);
+    if (list == nullptr || list->size() != names.size()) {
+      fail(ErrorCode::bad_input, "activations must be ", names.size(), " names");
+    }
+    names = *list;
+  }
+  for (const std::string& name : names) l.gates.push_back(gate_of(name));
+  return l;
+}
+
+void infer(const NodeRef& node) {
+  node.expect_inputs(3, kInputs);
+  node.expect_dtype(kX, {DType::f32, DType::f64});
+  expect_rank(node, kX, 3, 3);
+  expect_rank(node, kW, 3, 3);
+  expect_rank(node, kR, 3, 3);
+  for (const int i : {kW, kR, kB, kH, kC, kP}) {
+    if (node.has(i)) node.expect_dtype(i, {node.dtype(kX)});
+  }
+  if (node.has(kLengths)) node.expect_dtype(kLengths, {DType::i32});
+  const std::string direction = node.attrs().string("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
+    fail(ErrorCode::bad_input, "the direction is '", direction, "'");
+  }
+  const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
+  expect_shape(node, kW, {directions, node.shape(kW)[1], node.shape(kX)[2]});
+  const Lstm l = lstm_of(node);
+  const std::int64_t d = l.directions, h = l.hidden;
+  if (h < 1 || node.attrs().integer("hidden_size", h) != h) {
+    fail(ErrorCode::bad_input, "hidden_size is ", node.attrs().integer("hidden_size", h),
+         ", the weights have ", h);
+  }
+  if (!(l.clip >= 0)) fail(ErrorCode::bad_input, "clip is ", l.clip);
+  if (!(l.cell_clip >= 0)) fail(ErrorCode::bad_input, "cell_clip is ", l.cell_clip);
+  expect_shape(node, kW, {d, checked_mul(4, h), l.inputs});
+  expect_shape(node, kR, {d, 4 * h, h});
+  expect_shape(node, kB, {d, checked_mul(8, h)});
+  expect_shape(node, kLengths, {l.batch});
+  expect_shape(node, kP, {d, 3 * h});
+  const Ints state = l.batch_first ? Ints{l.batch, d, h} : Ints{d, l.batch, h};
+  for (const int i : {kH, kC}) expect_shape(node, i, {state[0], state[1], state[2]});
+  const Ints y = l.batch_first ? Ints{l.batch, l.steps, d, h} : Ints{l.steps, d, l.batch, h};
+  node.set_output(0, node.dtype(kX), y);
+  node.set_output(1, node.dtype(kX), state);
+  node.set_output(2, node.dtype(kX), state);
+}
+
+template <class T>
+T activate(Gate gate, T v) {
+  switch (gate) {
+    case Gate::sigmoid:
+      return T(1) / (T(1) + std::exp(-v));
+    case Gate::tanh:
+      return std::tanh(v);
+    case Gate::relu:
+      return std::max(v, T(0));
+  }
+  return v;
+}
+
+/// From the sums of the four gates (input, output, forget, cell) to the new h and c.
+/// `peepholes`: those of input, output, forget gate, or null.
+template <class T>
+void update(const Lstm& l, std::int64_t d, const T* sums, const T* peepholes, T* h, T* c) {
+  const std::int64_t n = l.hidden;
+  const Gate f = l.gates[at(3 * d)], g = l.gates[at(3 * d + 1)], last = l.gates[at(3 * d + 2)];
+  const auto limit = static_cast<T>(l.clip), cell_limit = static_cast<T>(l.cell_clip);
+  const auto clipped = [&](T v) { return limit > 0 ? std::clamp(v, -limit, limit) : v; };
+  const auto peep = [&](std::int64_t gate, std::int64_t j, T state) {
+    return peepholes == nullptr ? T(0) : peepholes[gate * n + j] * state;
+  };
+  for (std::int64_t j = 0; j < n; ++j) {
+    const T in = activate(f, clipped(sums[j] + peep(0, j, c[j])));
+    const T forget =
+        l.coupled ? T(1) - in : activate(f, clipped(sums[2 * n + j] + peep(2, j, c[j])));
+    c[j] = forget * c[j] + in * activate(g, clipped(sums[3 * n + j]));
+    if (cell_limit > 0) c[j] = std::clamp(c[j], -cell_limit, cell_limit);
+    const T out = activate(f, clipped(sums[n + j] + peep(1, j, c[j])));
+    h[j] = out * activate(last, c[j]);
+  }
+}
+
+/// Pointers of a call; null where absent.
+template <class T>
+struct Data {
+  const T *x, *w, *r, *b, *h, *c, *p;
+  const std::int32_t* lengths;
+  T *y, *y_h, *y_c;
+};
+
+/// A sequence of one direction. `sums(x, h, out)` adds up the gates of a step without bias.
+template <class T, class Sums>
+void run_sequence(const Lstm& l, const Data<T>& data, std::int64_t d, std::int64_t b, T* h, T* c,
+                  T* gates, const Sums& sums) {
+  const std::int64_t n = l.hidden, state = l.state_at(d, b);
+  const std::int64_t length =
+      data.lengths == nullptr ? l.steps : std::clamp<std::int64_t>(data.lengths[b], 0, l.steps);
+  for (std::int64_t j = 0; j < n; ++j) {
+    h[j] = data.h == nullptr ? T(0) : data.h[state + j];
+    c[j] = data.c == nullptr ? T(0) : data.c[state + j];
+  }
+  for (std::int64_t k = 0; k < length; ++k) {
+    const std::int64_t t = l.step(d, k, length);
+    sums(data.x + l.x_at(t, b), h, gates);
+    if (data.b != nullptr) {
+      const T* bias = data.b + d * 8 * n;
+      for (std::int64_t j = 0; j < 4 * n; ++j) gates[j] += bias[j] + bias[4 * n + j];
+    }
+    update(l, d, gates, data.p == nullptr ? nullptr : data.p + d * 3 * n, h, c);
+    if (data.y != nullptr) std::copy_n(h, n, data.y + l.y_at(t, d, b));
+  }
+  for (std::int64_t t = length; t < l.steps && data.y != nullptr; ++t) {
+    std::fill_n(data.y + l.y_at(t, d, b), n, T(0));
+  }
+  if (data.y_h != nullptr) std::copy_n(h, n, data.y_h + state);
+  if (data.y_c != nullptr) std::copy_n(c, n, data.y_c + state);
+}
+
+/// `args` has input<T>(i) and output<T>(i), and lists that may be shorter.
+template <class T, class Args>
+Data<T> data_of(const Args& args) {
+  const auto in = [&]<class E>(std::size_t i) -> const E* {
+    return i < args.in.size() ? args.template input<E>(i) : nullptr;
+  };
+  const auto out = [&](std::size_t i) -> T* {
+    return i < args.out.size() ? args.template output<T>(i) : nullptr;
+  };
+  return {in.template operator()<T>(kX),
+          in.template operator()<T>(kW),
+          in.template operator()<T>(kR),
+          in.template operator()<T>(kB),
+          in.template operator()<T>(kH),
+          in.template operator()<T>(kC),
+          in.template operator()<T>(kP),
+          in.template operator()<std::int32_t>(kLengths),
+          out(0),
+          out(1),
+          out(2)};
+}
+
+template <class T>
+void reference_as(const ReferenceArgs& args) {
+  const Lstm l = lstm_of(args.node);
+  const Data<T> data = data_of<T>(args);
+  const std::int64_t n = l.hidden;
+  std::vector<T> h(at(n)), c(at(n)), gates(at(4 * n));
+  for (std::int64_t d = 0; d < l.directions; ++d) {
+    const T* w = data.w + d * 4 * n * l.inputs;
+    const T* r = data.r + d * 4 * n * n;
+    const auto sums = [&](const T* x, const T* state, T* out) {
+      for (std::int64_t j = 0; j < 4 * n; ++j) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < l.inputs; ++i) {
+          sum += static_cast<double>(x[i]) * static_cast<double>(w[j * l.inputs + i]);
+        }
+        for (std::int64_t i = 0; i < n; ++i) {
+          sum += static_cast<double>(state[i]) * static_cast<double>(r[j * n + i]);
+        }
+        out[j] = static_cast<T>(sum);
+      }
+    };
+    for (std::int64_t b = 0; b < l.batch; ++b) {
+      run_sequence(l, data, d, b, h.data(), c.data(), gates.data(), sums);
+    }
+  }
+}
+
+void reference(const ReferenceArgs& args) {
+  if (args.node.dtype(kX) == DType::f64) {
+    reference_as<double>(args);
+  } else {
+    reference_as<float>(args);
+  }
+}
+
+/// Floats of the working memory of one sequence: h, c, and whole panels of gates.
+struct Scratch {
+  std::int64_t state, gates;
+
+  explicit Scratch(std::int64_t hidden)
+      : state(round_up(hidden, static_cast<std::int64_t>(kAlignment / sizeof(float)))),
+        gates(round_up(4 * hidden, kGatePanel)) {}
+
+  std::int64_t floats() const { return 2 * state + gates; }
+};
+
+void run(const Lstm& l, const KernelArgs& args) {
+  const Data<float> data = data_of<float>(args);
+  const Scratch scratch(l.hidden);
+  const std::int64_t panels = scratch.gates / kGatePanel;
+  const auto sequence = [&](std::size_t i) {
+    const auto task = static_cast<std::int64_t>(i);
+    const std::int64_t d = task / l.batch, b = task % l.batch;
+    float* h = reinterpret_cast<float*>(args.scratch) + task * scratch.floats();
+    const float* w = data.w + d * panels * l.inputs * kGatePanel;
+    const float* r = data.r + d * panels * l.hidden * kGatePanel;
+    const auto sums = [&](const float* x, const float* state, float* out) {
+      std::fill_n(out, scratch.gates, 0.0f);
+      add_gates(x, l.inputs, w, panels, out);
+      add_gates(state, l.hidden, r, panels, out);
+    };
+    run_sequence(l, data, d, b, h, h + scratch.state, h + 2 * scratch.state, sums);
+  };
+  const auto sequences = static_cast<std::size_t>(l.directions * l.batch);
+  if (args.pool != nullptr && sequences > 1) {
+    args.pool->run(sequences, sequence);
+  } else {
+    for (std::size_t i = 0; i < sequences; ++i) sequence(i);
+  }
+}
+
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Lstm l = lstm_of(node);
+  if (node.dtype(kX) != DType::f32 || l.batch == 0) return;
+  Offer o;
+  o.kernel = "lstm_panels";
+  for (int i = 0; i < node.input_count(); ++i) {
+    o.in.push_back(node.has(i) ? Layout::row_major(node.shape(i)) : Layout());
+  }
+  for (const int i : {kW, kR}) {
+    o.in[at(i)] =
+        layout_by_position(node.shape(i), text("$0 $1/", kGatePanel, " $2 $1%", kGatePanel));
+  }
+  for (int i = 0; i < node.output_count(); ++i) {
+    o.out.push_back(node.has_output(i) ? Layout::row_major(node.output(i).shape) : Layout());
+  }
+  o.flops = 8.0 * static_cast<double>(l.steps * l.batch * l.directions) *
+            static_cast<double>(l.hidden) * static_cast<double>(l.inputs + l.hidden);
+  o.efficiency = 0.1;  // every weight is read once a step
+  const std::int64_t floats =
+      checked_mul(checked_mul(l.directions, l.batch), Scratch(l.hidden).floats());
+  o.scratch_bytes = static_cast<std::size_t>(floats) * sizeof(float);
+  o.bind = [l] { return Kernel([l](const KernelArgs& args) { run(l, args); }); };
+  out.push_back(std::move(o));
+}
+
+constexpr ForeignName kNames[] = {{"onnx", "LSTM"}};
+
+constexpr OpDef kOps[] = {{.name = "lstm",
+                           .aliases = kNames,
+                           .infer = infer,
+                           .reference = reference,
+                           .offers = offers,
+                           .axes = link_nothing}};
+
+}  // namespace
+
+extern const std::span<const OpDef> ops_lstm;
+const std::span<const OpDef> ops_lstm = kOps;
+
+}  // namespace stowage

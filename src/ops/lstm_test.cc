@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// LSTM: the vector kernel against the reference, and the reference against sums by hand.
+#include <gtest/gtest.h>
+
+#include "ops/conv/test_util.h"
+#include "ops/op_test_util.h"
+
+namespace stowage {
+namespace {
+
+using op_test::In;
+using op_test::OpCase;
+
+/// All inputs random; `given` says which of bias, lengths, h, c, peepholes are there.
+OpCase lstm(std::int64_t steps, std::int64_t batch, std::int64_t inputs, std::int64_t hidden,
+            std::string direction, bool batch_first, std::string_view given) {
+  const std::int64_t d = direction == "bidirectional" ? 2 : 1;
+  const auto has = [&](char c) { return given.find(c) != std::string_view::npos; };
+  OpCase c{.op = "lstm", .outputs = 3};
+  c.attrs = {
+      {"direction", direction}, {"hidden_size", hidden}, {"layout", std::int64_t{batch_first}}};
+  const auto in = [&](bool there, Ints extents) {
+    return In{.extents = std::move(extents), .lo = -0.5f, .hi = 0.5f, .absent = !there};
+  };
+  const Ints state = batch_first ? Ints{batch, d, hidden} : Ints{d, batch, hidden};
+  c.inputs = {in(true, batch_first ? Ints{batch, steps, inputs} : Ints{steps, batch, inputs}),
+              in(true, {d, 4 * hidden, inputs}),
+              in(true, {d, 4 * hidden, hidden}),
+              in(has('b'), {d, 8 * hidden}),
+              In{.absent = true},
+              in(has('h'), state),
+              in(has('c'), state),
+              in(has('p'), {d, 3 * hidden})};
+  if (has('l')) {
+    std::vector<std::int32_t> lengths;
+    for (std::int64_t b = 0; b < batch; ++b) {
+      lengths.push_back(static_cast<std::int32_t>(b % (steps + 1)));
+    }
+    c.inputs[4] = In::of(op_test::tensor_of<std::int32_t>(DType::i32, {batch}, lengths), false);
+  }
+  return c;
+}
+
+TEST(Lstm, KernelAgainstReference) {
+  op_test::for_each_target([] {
+    for (std::int64_t hidden = 1; hidden <= 19; hidden += 3) {
+      EXPECT_GT(op_test::check_offers(lstm(3, 2, 5, hidden, "forward", false, "b")), 0);
+    }
+    EXPECT_GT(op_test::check_offers(lstm(4, 3, 33, 8, "reverse", true, "bhcp")), 0);
+    EXPECT_GT(op_test::check_offers(lstm(4, 3, 7, 16, "bidirectional", false, "bhcpl")), 0);
+    EXPECT_GT(op_test::check_offers(lstm(2, 3, 7, 5, "bidirectional", true, "l")), 0);
+    EXPECT_GT(op_test::check_offers(lstm(1, 1, 257, 128, "forward", false, "bhc")), 0);
+  });
+}
+
+// Gates are input, output, forget, cell; with zero weights only the bias speaks.
+TEST(Lstm, OrderOfGates) {
+  OpCase c{.op = "lstm", .outputs = 3};
+  c.inputs = {In::of(op_test::floats_tensor({1, 1, 1}, {0})),
+              In::of(op_test::floats_tensor({1, 4, 1}, {0, 0, 0, 0})),
+              In::of(op_test::floats_tensor({1, 4, 1}, {0, 0, 0, 0})),
+              In::of(op_test::floats_tensor({1, 8}, {1, 2, 3, 4, 0, 0, 0, 0})),
+              In{.absent = true},
+              In{.absent = true},
+              In::of(op_test::floats_tensor({1, 1, 1}, {0.5f}))};
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  const double cell = sigmoid(3) * 0.5 + sigmoid(1) * std::tanh(4);
+  const std::vector<Tensor> out = op_test::reference(c);
+  EXPECT_NEAR(out[2].as<float>()[0], cell, 1e-6);
+  EXPECT_NEAR(out[0].as<float>()[0], sigmoid(2) * std::tanh(cell), 1e-6);
+  EXPECT_EQ(out[0].as<float>()[0], out[1].as<float>()[0]);
+}
+
+TEST(Lstm, BadNodes) {
+  const auto failure = [](const OpCase& c) -> std::string {
+    try {
+      op_test::reference(c);
+    } catch (const Error& e) {
+      return e.sentence();
+    }
+    return "";
+  };
+  OpCase wide = lstm(2, 1, 3, 4, "forward", false, "b");
+  wide.inputs[3].extents = {1, 7};
+  EXPECT_EQ(failure(wide), "input 3 has the shape [1, 7], not [1, 32]");
+  OpCase name = lstm(2, 1, 3, 4, "forward", false, "");
+  name.attrs["activations"] = std::vector<std::string>{"Sigmoid", "Tanh", "Zap"};
+  EXPECT_EQ(failure(name), "the activation Zap");
+  OpCase size = lstm(2, 1, 3, 4, "forward", false, "");
+  size.attrs["hidden_size"] = std::int64_t{5};
+  EXPECT_EQ(failure(size), "hidden_size is 5, the weights have 4");
+  OpCase way = lstm(2, 1, 3, 4, "forward", false, "");
+  way.attrs["direction"] = std::string("sideways");
+  EXPECT_EQ(failure(way), "the direction is 'sideways'");
+}
+
+}  // namespace
+}  // namespace stowage
