@@ -10,6 +10,8 @@ namespace stowage {
 
 bool remove_dead_nodes(Graph& graph);
 bool remove_identity(Graph& graph);
+bool cancel_transposes(Graph& graph);
+bool fold_pad(Graph& graph);
 bool fold_affine(Graph& graph);
 bool fuse_residual(Graph& graph);
 bool fuse_activation(Graph& graph);

@@ -93,6 +93,22 @@ class Net {
   static std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 };
 
+ValueId transpose(Net& n, ValueId x, const Ints& perm) {
+  Attributes a;
+  a.set("perm", perm);
+  return n.add("transpose", {x}, a);
+}
+
+ValueId last(Net& n, ValueId x) { return transpose(n, x, {0, 2, 3, 1}); }
+
+ValueId first(Net& n, ValueId x) { return transpose(n, x, {0, 3, 1, 2}); }
+
+ValueId pad(Net& n, ValueId x, const Ints& pads) {
+  Attributes a;
+  a.set("pads", pads);
+  return n.add("pad", {x}, a);
+}
+
 struct Case {
   const char* name;
   std::function<void(Net&)> build;
@@ -181,6 +197,60 @@ const Case kCases[] = {
        const ValueId x = n.input({1, 1, 3, 3});
        n.graph.outputs = {n.add("mul", {n.conv(x, 1, 1), n.constant({1, 4, 1, 1})})};
      },
+     2},
+    {"work in channels-last order between convolutions joins the first",
+     [](Net& n) {
+       const ValueId y = last(n, n.conv(n.input({1, 3, 5, 4}), 3, 6));
+       const ValueId z = n.add("relu", {n.add("mul", {y, n.constant({6})})});
+       n.graph.outputs = {n.conv(first(n, z), 6, 2)};
+     },
+     2},
+    {"so does a residual",
+     [](Net& n) {
+       const ValueId y = n.conv(n.input({1, 3, 5, 4}), 3, 3);
+       const ValueId sum = n.add("add", {last(n, y), last(n, n.conv(y, 3, 3))});
+       n.graph.outputs = {first(n, sum)};
+     },
+     2},
+    {"a slope of the last axis becomes one a channel",
+     [](Net& n) {
+       const ValueId y = last(n, n.conv(n.input({1, 3, 5, 4}), 3, 6));
+       n.graph.outputs = {first(n, n.add("prelu", {y, n.constant({1, 1, 6})}))};
+     },
+     1},
+    {"concatenation names another axis",
+     [](Net& n) {
+       const ValueId x = n.input({1, 3, 5, 4});
+       Attributes a;
+       a.set("axis", std::int64_t{3});
+       const ValueId y = n.add("concat", {last(n, n.conv(x, 3, 2)), last(n, n.conv(x, 3, 4)),
+                                          n.constant({1, 5, 4, 1})}, a);
+       n.graph.outputs = {first(n, y)};
+     },
+     3},
+    {"a transpose that others read stays for them",
+     [](Net& n) {
+       const ValueId y = last(n, n.conv(n.input({1, 3, 5, 4}), 3, 6));
+       n.graph.outputs = {y, first(n, n.add("tanh", {y}))};
+     },
+     3},
+    {"two transposes in different orders stay apart",
+     [](Net& n) {
+       const ValueId x = n.input({1, 4, 4, 4}), y = n.input({1, 4, 4, 4});
+       n.graph.outputs = {n.add("add", {last(n, x), first(n, y)})};
+     },
+     3},
+    {"zeros around the input of a convolution are its padding",
+     [](Net& n) { n.graph.outputs = {n.conv(pad(n, n.input({1, 3, 5, 4}), {0, 0, 0, 1, 0, 0, 2, 3}), 3, 2)}; },
+     1},
+    {"and through a transpose",
+     [](Net& n) {
+       const ValueId x = pad(n, n.input({1, 5, 4, 3}), {0, 1, 2, 0, 0, 3, 4, 0});
+       n.graph.outputs = {n.conv(first(n, x), 3, 2)};
+     },
+     2},
+    {"zeros in channels stay",
+     [](Net& n) { n.graph.outputs = {n.conv(pad(n, n.input({1, 2, 5, 4}), {0, 1, 0, 0, 0, 0, 0, 0}), 3, 2)}; },
      2},
 };
 

@@ -13,12 +13,17 @@ struct Pass {
 };
 
 constexpr Pass kPasses[] = {
-    {"remove_dead_nodes", remove_dead_nodes}, {"remove_identity", remove_identity},
-    {"fold_affine", fold_affine},             {"fuse_residual", fuse_residual},
+    {"remove_dead_nodes", remove_dead_nodes},
+    {"remove_identity", remove_identity},
+    {"cancel_transposes", cancel_transposes},
+    {"fold_pad", fold_pad},
+    {"fold_affine", fold_affine},
+    {"fuse_residual", fuse_residual},
     {"fuse_activation", fuse_activation},
 };
 
-/// Every productive pass shortens the graph, so this bound is never reached by an honest one.
+/// Every productive pass shortens the graph or moves transposes towards its end, so this bound is
+/// never reached by an honest one.
 constexpr int kMostRounds = 1000;
 
 /// Constants that nobody reads any more are the larger part of a model's memory.
