@@ -46,7 +46,7 @@ void add_device_options(CLI::App* command, std::string& device, std::optional<in
 }
 
 void add_model_options(CLI::App* command, ModelOptions& options) {
-  command->add_option("MODEL", options.model, "The model, an ONNX file")->required();
+  command->add_option("MODEL", options.model, "The model, an ONNX or TFLite file")->required();
   command
       ->add_option("--shape", options.shapes,
                    "Extents of an input, such as data=1,3,224,224 or 1x3x224x224; the name may be "

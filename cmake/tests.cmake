@@ -7,6 +7,7 @@ file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_tes
 if(test_sources)
   add_executable(stowage_tests ${test_sources})
   target_include_directories(stowage_tests PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_include_directories(stowage_tests SYSTEM PRIVATE ${flatbuffers_include} ${PROJECT_BINARY_DIR}/gen/tflite)
   target_compile_definitions(stowage_tests PRIVATE STOWAGE_TEST_DATA="${STOWAGE_TEST_DATA}"
     STOWAGE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # -O1: tests are built often and run once. -Wrestrict: g++ 12 is wrong about "x" + std::string

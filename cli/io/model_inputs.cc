@@ -7,19 +7,34 @@
 #include "base/trail.h"
 #include "cli/io/file.h"
 #include "import/onnx_file.h"
+#include "import/tflite_file.h"
 
 namespace stowage::cli {
+namespace {
+
+std::vector<ModelInput> tflite_inputs(const TfliteFile& file) {
+  std::vector<ModelInput> inputs;
+  for (const int i : file.inputs) {
+    const TfliteTensor& t = file.tensors[static_cast<std::size_t>(i)];
+    inputs.push_back({t.name, true, t.signature});
+  }
+  return inputs;
+}
+
+}  // namespace
 
 std::vector<ModelInput> model_inputs(const std::string& path) {
   const Trail trail("importing", path);
-  for (const std::string_view other : {"tflite", "param", "bin", "pb", "mnn", "pt", "pth"}) {
+  for (const std::string_view other : {"param", "bin", "pb", "mnn", "pt", "pth"}) {
     if (extension_of(path) == other) {
-      fail(ErrorCode::unsupported, "a '.", other, "' model is not read; export it as ONNX");
+      fail(ErrorCode::unsupported, "a '.", other,
+           "' model is not read; export it as ONNX or TFLite");
     }
   }
   const Limits limits;
   const stowage::InputFile file(path, limits.file_bytes);
   ImportBudget budget(limits);
+  if (is_tflite(file)) return tflite_inputs(TfliteFile(file, budget));
   const OnnxFile onnx = read_onnx_file(file, budget);
   // Old files list their weights as inputs, too.
   std::set<std::string> weights;

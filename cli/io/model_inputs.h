@@ -15,7 +15,7 @@ struct ModelInput {
 };
 
 /// Inputs that are no weights, in the order of the file. Throws Error(bad_input, limit), and
-/// Error(unsupported) for a model that is no ONNX file by its name.
+/// Error(unsupported) for a model that is neither ONNX nor TFLite by its name.
 std::vector<ModelInput> model_inputs(const std::string& path);
 
 /// "[1, 3, ?, ?]"

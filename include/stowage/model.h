@@ -31,8 +31,9 @@ struct ImportOptions {
   Limits limits;
 };
 
-/// Reads an ONNX file. Untrusted until it returns. A leading (batch) dim that is symbolic and
-/// not bound by `shapes` becomes 1. Throws Error(bad_input, unsupported, limit, usage).
+/// Reads an ONNX or a TFLite file; its bytes say which. Untrusted until it returns. A leading
+/// (batch) dim that is open and not bound by `shapes` becomes 1. Variables of a TFLite model begin
+/// at zero in every run. Throws Error(bad_input, unsupported, limit, usage).
 /// In the library stowage::import.
 std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options = {});
 

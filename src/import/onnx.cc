@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// import_model: from an ONNX file to a Graph whose every value has a shape.
+// From an ONNX file to a Graph whose every value has a shape.
 #include <algorithm>
-#include <new>
 #include <set>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,6 +15,7 @@
 #include "import/onnx_file.h"
 #include "import/onnx_tensor.h"
 #include "import/proto_file.h"
+#include "import/readers.h"
 #include "stowage/model.h"
 
 namespace stowage {
@@ -358,16 +357,8 @@ void Importer::check_sizes() {
 
 }  // namespace
 
-std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options) {
-  const Trail trail("importing", path);
-  try {
-    const InputFile file(path, options.limits.file_bytes);
-    return Importer(file, options).run();
-  } catch (const std::bad_alloc&) {
-    fail(ErrorCode::limit, "the model does not fit into memory");
-  } catch (const std::length_error&) {
-    fail(ErrorCode::limit, "the model does not fit into memory");
-  }
+std::shared_ptr<Graph> import_onnx(const InputFile& file, const ImportOptions& options) {
+  return Importer(file, options).run();
 }
 
 }  // namespace stowage

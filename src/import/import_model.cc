@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// import_model: what a file is, is decided by its bytes, not by its name.
+#include <new>
+#include <stdexcept>
+
+#include "base/text.h"
+#include "base/trail.h"
+#include "import/readers.h"
+#include "import/tflite_file.h"
+
+namespace stowage {
+
+std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options) {
+  const Trail trail("importing", path);
+  try {
+    const InputFile file(path, options.limits.file_bytes);
+    return is_tflite(file) ? import_tflite(file, options) : import_onnx(file, options);
+  } catch (const std::bad_alloc&) {
+    fail(ErrorCode::limit, "the model does not fit into memory");
+  } catch (const std::length_error&) {
+    fail(ErrorCode::limit, "the model does not fit into memory");
+  }
+}
+
+}  // namespace stowage
