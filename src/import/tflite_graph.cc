@@ -59,11 +59,17 @@ TfliteGraph::TfliteGraph(const TfliteFile& file, ImportBudget& budget)
 
 std::string TfliteGraph::unique(std::string name) {
   if (name.empty()) name = "tensor";
-  if (names_.insert(name).second) return name;
-  for (int k = 1;; ++k) {
+  if (names_.try_emplace(name, 0).second) return name;
+  while (true) {
+    const int k = ++names_[name];
     std::string other = text(name, ".", k);
-    if (names_.insert(other).second) return other;
+    if (names_.try_emplace(other, 0).second) return other;
   }
+}
+
+bool TfliteGraph::is_input(ValueId v) const {
+  // Inputs are the first values of the graph.
+  return v < static_cast<int>(graph_->inputs.size());
 }
 
 void TfliteGraph::add_input(int tensor, const Ints& extents) {
@@ -127,10 +133,9 @@ void TfliteGraph::define(int tensor, ValueId value) {
     fail(ErrorCode::bad_input, "the tensor '", t.name, "' is produced twice");
   }
   if (named_.size() < idx(graph_->value_count())) named_.resize(idx(graph_->value_count()), false);
-  const bool source = std::ranges::find(graph_->inputs, value) != graph_->inputs.end();
   Value& v = graph_->value(value);
   // A value that already bears the name of a tensor, or that an operator only reads, keeps it.
-  if (!source && !named_[idx(value)] && v.producer != kNoNode) {
+  if (!is_input(value) && !named_[idx(value)] && v.producer != kNoNode) {
     named_[idx(value)] = true;
     v.name = unique(t.name);
     graph_->node(v.producer).name = v.name;
@@ -141,13 +146,12 @@ void TfliteGraph::define(int tensor, ValueId value) {
 void TfliteGraph::add_output(int tensor) {
   const TfliteTensor& t = file_.tensors[idx(tensor)];
   ValueId v = value_of(tensor);
-  const bool taken = graph_->is_output(v);
-  const bool source = std::ranges::find(graph_->inputs, v) != graph_->inputs.end();
   // Outputs have the names of the file, and are values of their own.
-  if (taken || source || graph_->value(v).name != t.name) {
+  if (outputs_.contains(v) || is_input(v) || graph_->value(v).name != t.name) {
     v = emit("identity", t.name, {v}, {}, 1)[0];
-    if (names_.insert(t.name).second) graph_->value(v).name = t.name;
+    if (names_.try_emplace(t.name, 0).second) graph_->value(v).name = t.name;
   }
+  outputs_.insert(v);
   graph_->outputs.push_back(v);
 }
 

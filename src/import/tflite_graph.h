@@ -40,9 +40,8 @@ class TfliteGraph {
   void add_output(int tensor);
 
   /// Adds a node of our operator `op` and infers it. `name` is what its values are named after.
-  std::vector<ValueId> emit(std::string_view op, std::string_view name,
-                            std::vector<ValueId> inputs, std::span<const NamedAttribute> attributes,
-                            int outputs);
+  std::vector<ValueId> emit(std::string_view op, std::string_view name, std::vector<ValueId> inputs,
+                            std::span<const NamedAttribute> attributes, int outputs);
   ValueId constant(std::string_view name, Tensor tensor);
 
   /// The value with the channels second, and the other way round. A value that was made by one
@@ -52,6 +51,7 @@ class TfliteGraph {
 
  private:
   std::string unique(std::string name);
+  bool is_input(ValueId v) const;
   Tensor read_constant(const TfliteTensor& tensor);
   ValueId transposed(ValueId v, std::string_view name, std::initializer_list<std::int64_t> perm);
 
@@ -59,9 +59,10 @@ class TfliteGraph {
   ImportBudget& budget_;
   std::shared_ptr<Graph> graph_;
   Inference inference_;
-  std::vector<ValueId> values_;  // by tensor
-  std::vector<bool> named_;      // by value: it bears the name of a tensor
-  std::unordered_set<std::string> names_;
+  std::vector<ValueId> values_;                 // by tensor
+  std::vector<bool> named_;                     // by value: it bears the name of a tensor
+  std::unordered_map<std::string, int> names_;  // and how often each was asked for again
+  std::unordered_set<ValueId> outputs_;
   std::unordered_map<ValueId, ValueId> second_of_, last_of_;
 };
 
@@ -81,12 +82,15 @@ class TfliteNode {
   /// Throws Error(bad_input) unless there are that many.
   void expect(int least_inputs, int most_inputs, int outputs = 1) const;
 
-  bool has(int i) const { return i < input_count() && op_.inputs[static_cast<std::size_t>(i)] >= 0; }
+  bool has(int i) const {
+    return i < input_count() && op_.inputs[static_cast<std::size_t>(i)] >= 0;
+  }
 
   const TfliteTensor& input_tensor(int i) const;
   const TfliteTensor& output_tensor(int i = 0) const;
   /// Throws Error(bad_input) when it is absent.
   ValueId in(int i) const;
+
   /// kNoValue when it is absent.
   ValueId optional(int i) const { return has(i) ? in(i) : kNoValue; }
 
@@ -101,6 +105,7 @@ class TfliteNode {
                std::initializer_list<NamedAttribute> attributes = {}) const;
   std::vector<ValueId> emit_many(std::string_view op, std::vector<ValueId> inputs, int outputs,
                                  std::initializer_list<NamedAttribute> attributes = {}) const;
+
   ValueId constant(Tensor tensor) const { return graph_.constant(name(), std::move(tensor)); }
 
   ValueId constant(float scalar) const;
@@ -112,6 +117,7 @@ class TfliteNode {
   ValueId reshape(ValueId v, const Ints& extents) const;
   /// The fused activation of the schema on `v`.
   ValueId activate(ValueId v, int function) const;
+
   void out(ValueId v) const { out(0, v); }
 
   void out(int i, ValueId v) const;
