@@ -41,7 +41,7 @@ void add_panel(const float* HWY_RESTRICT x, std::int64_t count, const float* HWY
 }
 
 void add_gates_all(const float* x, std::int64_t count, const float* w, std::int64_t panels,
-                   float* out) noexcept {
+                   float* out) {
   for (std::int64_t p = 0; p < panels; ++p) {
     add_panel(x, count, w + p * count * kGatePanel, out + p * kGatePanel);
   }
@@ -55,9 +55,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace stowage {
 
-namespace {
 HWY_EXPORT(add_gates_all);
-}
 
 void add_gates(const float* x, std::int64_t count, const float* w, std::int64_t panels,
                float* out) noexcept {
