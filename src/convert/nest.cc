@@ -205,7 +205,8 @@ void NestPlan::make(std::int64_t index, Nest& out) const noexcept {
     make_fill(index - copies_, out);
   }
   normalise(out);
-  if (fault_ == Fault::swap_source_strides && !out.fill && out.count >= 2) {
+  if (fault_ == Fault::swap_source_strides && !out.fill && out.count >= 2 && out.loops[0].is > 0 &&
+      out.loops[1].is > 0 && out.loops[1].dim < 0) {
     std::swap(out.loops[0].is, out.loops[1].is);
   }
   if (fault_ == Fault::short_first_loop && out.count > 0) {
