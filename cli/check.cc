@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/compare.h"
+#include "cli/deploy.h"
 #include "cli/model.h"
 #include "import/onnx_tensor.h"
 
@@ -28,6 +30,7 @@ constexpr double kQuietMs = 1000;
 
 struct CheckOptions : ModelOptions {
   std::vector<std::string> folders;
+  std::string deploy, deployed_model;
   double rtol = 1e-3, atol = 1e-5;
 };
 
@@ -174,12 +177,12 @@ struct Counts {
   int passed = 0, failed = 0, skipped = 0;
 };
 
-/// The line of one folder.
-std::string line_of(const fs::path& folder, const std::string& name, const CheckOptions& options,
+/// The line of one model; `check` returns what is wrong, empty when nothing is.
+std::string line_of(const std::string& name, const std::function<std::string()>& check,
                     Counts& counts) {
   std::string why;
   try {
-    why = Case(folder, options).run();
+    why = check();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::unsupported) {
       ++counts.skipped;
@@ -199,13 +202,36 @@ std::string line_of(const fs::path& folder, const std::string& name, const Check
   return text("FAIL ", name, ": ", one_line(why));
 }
 
+int finish(const Counts& counts, const Streams& streams) {
+  streams.out << fmt::format("{} passed, {} failed, {} skipped\n", counts.passed, counts.failed,
+                             counts.skipped);
+  return counts.failed > 0 ? static_cast<int>(ErrorCode::check_failed) : 0;
+}
+
+/// Every model of a deployment file, or the one of --model.
+int run_deployments(const CheckOptions& options, const Streams& streams) {
+  std::vector<Deployment> list = read_deployments(options.deploy);
+  if (!options.deployed_model.empty()) list = {choose_deployment(list, options.deployed_model)};
+  Counts counts;
+  for (const Deployment& deployment : list) {
+    std::string details;
+    const std::string line = line_of(
+        one_line(deployment.name), [&] { return check_deployment(deployment, options, details); },
+        counts);
+    streams.out << ignored_note(deployment) << line << "\n" << details << std::flush;
+  }
+  return finish(counts, streams);
+}
+
 int run(const CheckOptions& options, const Streams& streams) {
+  check_deploy_options("DIR", !options.folders.empty(), options.deploy, options.deployed_model);
   check_device(options.device);
   parse_planner(options.planner);
   thread_count(options.threads);
   if (!(options.rtol >= 0) || !(options.atol >= 0)) {
     fail(ErrorCode::usage, "--rtol and --atol must be 0 or more");
   }
+  if (!options.deploy.empty()) return run_deployments(options, streams);
   std::vector<fs::path> folders;
   for (const std::string& folder : options.folders) {
     if (!fs::is_directory(folder)) {
@@ -229,13 +255,12 @@ int run(const CheckOptions& options, const Streams& streams) {
       streams.err << fmt::format("\r\033[K{} of {}: {}", i + 1, folders.size(), name) << std::flush;
       progress = true;
     }
-    const std::string line = line_of(folders[i], name, options, counts);
+    const std::string line = line_of(
+        name, [&] { return Case(folders[i], options).run(); }, counts);
     if (progress) streams.err << "\r\033[K" << std::flush;
     streams.out << line << std::endl;
   }
-  streams.out << fmt::format("{} passed, {} failed, {} skipped\n", counts.passed, counts.failed,
-                             counts.skipped);
-  return counts.failed > 0 ? static_cast<int>(ErrorCode::check_failed) : 0;
+  return finish(counts, streams);
 }
 
 }  // namespace
@@ -248,8 +273,10 @@ Command add_check(CLI::App& app, const Streams& streams) {
       "A folder holds model.onnx and test_data_set_N/input_K.pb and output_K.pb, as ONNX's own\n"
       "tests do; folders of such folders are searched. Floating-point elements may differ by\n"
       "atol + rtol * the largest magnitude of the expected output; all others must be equal.\n"
-      "The exit code is 1 when a folder failed.");
+      "With --deploy, outputs must reach the cosine similarity that the file asks for.\n"
+      "The exit code is 1 when a folder or a model failed.");
   command->add_option("DIR", options->folders, "Folders to check")->required();
+  add_deploy_options(command, options->deploy, options->deployed_model);
   command->add_option("--rtol", options->rtol, "Relative tolerance; 1e-3 unless told")
       ->type_name("X");
   command->add_option("--atol", options->atol, "Absolute tolerance; 1e-5 unless told")

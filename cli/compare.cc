@@ -83,4 +83,35 @@ std::string difference(const Tensor& actual, const Tensor& expected, const Toler
       allowed, wrong, a.size());
 }
 
+Closeness closeness(const Tensor& actual, const Tensor& expected) {
+  const std::vector<double> a = values_of(actual), b = values_of(expected);
+  const auto largest = [](const std::vector<double>& values) {
+    double most = 0;
+    for (const double v : values) {
+      if (std::isfinite(v)) most = std::max(most, std::fabs(v));
+    }
+    return most == 0 ? 1 : most;
+  };
+  // One scale for both, or squares of f64 could exceed what a double holds.
+  const double scale = std::max(largest(a), largest(b));
+  double dot = 0, aa = 0, bb = 0, noise = 0;
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
+      if (distance(a[i], b[i]) == 0) continue;
+      return {NAN, -INFINITY};
+    }
+    const double x = a[i] / scale, y = b[i] / scale;
+    dot += x * y;
+    aa += x * x;
+    bb += y * y;
+    noise += (x - y) * (x - y);
+  }
+  Closeness out;
+  out.similarity = aa == 0 && bb == 0   ? 1
+                   : aa == 0 || bb == 0 ? 0
+                                        : dot / std::sqrt(aa) / std::sqrt(bb);
+  out.sqnr_db = noise == 0 ? INFINITY : 10 * std::log10(bb / noise);
+  return out;
+}
+
 }  // namespace stowage::cli

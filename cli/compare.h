@@ -17,4 +17,16 @@ struct Tolerance {
 /// equals NaN and infinity itself; everything else exactly. Both row-major, axes by position.
 std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
 
+/// How much two tensors of as many elements are alike, whatever their dtypes.
+struct Closeness {
+  /// Cosine of the angle between them, MACE's measure: it does not see a common factor. 1 when
+  /// both are zero; NaN where one has a number and the other none.
+  double similarity = 1;
+  /// Power of the expected elements over that of the differences, infinite when they are equal.
+  double sqnr_db = 0;
+};
+
+/// Elements that are the same infinity, or no number on both sides, do not count.
+Closeness closeness(const Tensor& actual, const Tensor& expected);
+
 }  // namespace stowage::cli

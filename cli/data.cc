@@ -117,6 +117,28 @@ std::vector<std::int64_t> bind_extents(InputData& data, const ModelInput& input,
        input.name, "' wants ", extents_text(input.extents), "; reshape the file, or give --shape");
 }
 
+Shapes bind_shapes(const ModelOptions& options, const std::vector<ModelInput>& inputs,
+                   const Formats& formats, std::vector<InputData>& data) {
+  Shapes shapes = parse_shapes(options.shapes, inputs);
+  for (InputData& item : data) {
+    ModelInput input = *std::find_if(inputs.begin(), inputs.end(),
+                                     [&](const ModelInput& i) { return i.name == item.name; });
+    const auto given = shapes.find(input.name);
+    if (given != shapes.end()) {
+      input.extents = given->second;
+      input.has_shape = true;
+    }
+    const auto format = formats.find(input.name);
+    // Only ONNX files are read, whose order is NCHW.
+    const bool as_is = format == formats.end() || !item.tensor.has_value();
+    const std::vector<int> order =
+        format_order(as_is ? DataFormat::none : format->second, DataFormat::nchw,
+                     item.tensor.has_value() ? item.tensor->shape().rank() : 0, input.name);
+    shapes[input.name] = bind_extents(item, input, order);
+  }
+  return shapes;
+}
+
 std::string picture_input(std::span<const ModelInput> inputs) {
   for (const std::size_t rank : {4, 3}) {
     for (const ModelInput& input : inputs) {

@@ -29,6 +29,10 @@ InputData read_input(const std::string& name, const std::string& file);
 std::vector<std::int64_t> bind_extents(InputData& data, const ModelInput& input,
                                        const std::vector<int>& order);
 
+/// --shape, and what the data says about extents that the model leaves free.
+Shapes bind_shapes(const ModelOptions& options, const std::vector<ModelInput>& inputs,
+                   const Formats& formats, std::vector<InputData>& data);
+
 /// The input that takes a picture when none is named: of four axes before three.
 /// Throws Error(usage) when there is none.
 std::string picture_input(std::span<const ModelInput> inputs);

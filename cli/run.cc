@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/data.h"
+#include "cli/deploy.h"
 #include "cli/io/file.h"
 #include "cli/io/npy.h"
 #include "cli/model.h"
@@ -18,6 +19,7 @@ namespace stowage::cli {
 namespace {
 
 struct RunOptions : ModelOptions {
+  std::string deploy, deployed_model;
   std::vector<std::string> inputs, images, outputs;
   std::string output_dir, labels, mean, norm, pixel, resize, resize_mode, output_range;
   int top = 0;
@@ -42,6 +44,7 @@ Preprocess preprocess_of(const RunOptions& options) {
 
 /// What can be refused before any file is read.
 void check_options(const RunOptions& options) {
+  check_deploy_options("MODEL", !options.model.empty(), options.deploy, options.deployed_model);
   check_device(options.device);
   parse_planner(options.planner);
   thread_count(options.threads);
@@ -58,8 +61,8 @@ void check_options(const RunOptions& options) {
 }
 
 /// Reads every file that is given, for the input that it is given for.
-std::vector<InputData> read_inputs(const RunOptions& options,
-                                   const std::vector<ModelInput>& inputs) {
+std::vector<InputData> read_inputs(const RunOptions& options, const std::vector<ModelInput>& inputs,
+                                   const Deployment* deployment) {
   const std::vector<std::string> names = names_of(inputs);
   std::vector<InputData> data;
   const auto add = [&](const std::string& name, const std::string& file) {
@@ -92,6 +95,10 @@ std::vector<InputData> read_inputs(const RunOptions& options,
     const bool given = std::any_of(data.begin(), data.end(),
                                    [&](const InputData& d) { return d.name == input.name; });
     if (given) continue;
+    if (deployment != nullptr) {
+      data.push_back(deployed_data(*deployment, input));
+      continue;
+    }
     missing += text(missing.empty() ? "" : ", ", "'", input.name, "' ",
                     input.has_shape ? extents_text(input.extents) : "of any shape");
   }
@@ -100,28 +107,6 @@ std::vector<InputData> read_inputs(const RunOptions& options,
          "; use --input NAME=FILE or --image FILE");
   }
   return data;
-}
-
-/// --shape, and what the data says about extents that the model leaves free.
-Shapes bind_shapes(const RunOptions& options, const std::vector<ModelInput>& inputs,
-                   const Formats& formats, std::vector<InputData>& data) {
-  Shapes shapes = parse_shapes(options.shapes, inputs);
-  for (InputData& item : data) {
-    ModelInput input = *std::find_if(inputs.begin(), inputs.end(),
-                                     [&](const ModelInput& i) { return i.name == item.name; });
-    const auto given = shapes.find(input.name);
-    if (given != shapes.end()) {
-      input.extents = given->second;
-      input.has_shape = true;
-    }
-    const auto format = formats.find(input.name);
-    // Only ONNX files are read, whose order is NCHW.
-    const std::vector<int> order =
-        format_order(format == formats.end() ? DataFormat::none : format->second, DataFormat::nchw,
-                     item.tensor.has_value() ? item.tensor->shape().rank() : 0, input.name);
-    shapes[input.name] = bind_extents(item, input, order);
-  }
-  return shapes;
 }
 
 /// Opens every output file, so that a place that cannot be written is known before the model runs.
@@ -182,15 +167,19 @@ class Run {
 
   int act() {
     check_options(options_);
+    const std::optional<Deployment> deployment = read_deployment();
     const std::vector<ModelInput> inputs = model_inputs(options_.model);
+    if (deployment.has_value()) apply_deployment(*deployment, inputs, options_);
     in_formats_ = parse_formats("--input-format", options_.input_formats, names_of(inputs));
     std::vector<std::string> labels;
     if (!options_.labels.empty()) labels = read_labels(options_.labels);
-    std::vector<InputData> data = read_inputs(options_, inputs);
+    std::vector<InputData> data =
+        read_inputs(options_, inputs, deployment.has_value() ? &*deployment : nullptr);
     const Shapes shapes = bind_shapes(options_, inputs, in_formats_, data);
     const Loaded loaded = load_model(options_, shapes);
     format_ = loaded.source_format;
     Session session(loaded.plan, thread_count(options_.threads));
+    if (deployment.has_value()) check_outputs(*deployment, session.outputs(), format_);
     out_formats_ =
         parse_formats("--output-format", options_.output_formats, names_of(session.outputs()));
     const int scores = options_.top > 0 ? classification(session.outputs()) : -1;
@@ -210,6 +199,17 @@ class Run {
   }
 
  private:
+  /// The chosen model of --deploy, whose file and SHA-256 are as they should be.
+  std::optional<Deployment> read_deployment() {
+    if (options_.deploy.empty()) return std::nullopt;
+    const std::vector<Deployment> list = read_deployments(options_.deploy);
+    Deployment chosen = choose_deployment(list, options_.deployed_model);
+    verify_deployment(chosen);
+    options_.model = chosen.model;
+    out_ << ignored_note(chosen);
+    return chosen;
+  }
+
   void give(Session& session, const std::vector<InputData>& data) {
     const Preprocess how = preprocess_of(options_);
     for (const InputData& item : data) {
@@ -254,7 +254,7 @@ class Run {
     return at == formats.end() ? DataFormat::none : at->second;
   }
 
-  const RunOptions& options_;
+  RunOptions options_;
   std::ostream& out_;
   Formats in_formats_, out_formats_;
   DataFormat format_ = DataFormat::nchw;
@@ -330,6 +330,7 @@ Command add_run(CLI::App& app, const Streams& streams) {
       "printed. Files appear whole or not at all; a place that cannot be written ends the run\n"
       "before it begins, with exit code 3.");
   add_model_options(command, *options);
+  add_deploy_options(command, options->deploy, options->deployed_model);
   add_format_options(command, *options);
   add_input_options(command, *options);
   add_output_options(command, *options);

@@ -20,7 +20,8 @@ const char* const kPlanPage = R\"PAGE(${plan_page_text})PAGE\";
   target_include_directories(stowage_cli PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
   target_compile_options(stowage_cli PRIVATE ${warnings})
   target_link_libraries(stowage_cli PUBLIC stowage stowage_import CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json
-                                    PRIVATE PNG::PNG PkgConfig::turbojpeg)
+                                    PRIVATE PNG::PNG PkgConfig::turbojpeg PkgConfig::yaml_cpp
+                                            PkgConfig::libcrypto)
   add_executable(stowage_main ${PROJECT_SOURCE_DIR}/cli/main.cc)
   set_target_properties(stowage_main PROPERTIES OUTPUT_NAME stowage)
   target_compile_options(stowage_main PRIVATE ${warnings})

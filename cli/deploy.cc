@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/deploy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+
+#include "base/text.h"
+#include "cli/io/sha256.h"
+#include "cli/io/yaml.h"
+
+namespace stowage::cli {
+namespace {
+
+using Kind = YamlNode::Kind;
+
+/// What a key is to Stowage.
+enum class Use { read, ignored };
+
+struct Key {
+  std::string_view name;
+  Use use;
+};
+
+constexpr Key kTopKeys[] = {
+    {"library_name", Use::read},         {"models", Use::read},
+    {"target_abis", Use::ignored},       {"target_socs", Use::ignored},
+    {"embed_model_data", Use::ignored},  {"build_type", Use::ignored},
+    {"linkshared", Use::ignored},        {"model_graph_format", Use::ignored},
+    {"model_data_format", Use::ignored},
+};
+
+/// Of a model and of its subgraph: MACE's own files disagree on where some of them stand.
+constexpr Key kModelKeys[] = {
+    {"platform", Use::read},
+    {"model_file_path", Use::read},
+    {"model_sha256_checksum", Use::read},
+    {"weight_file_path", Use::read},
+    {"weight_sha256_checksum", Use::ignored},
+    {"subgraphs", Use::read},
+    {"runtime", Use::read},
+    {"data_type", Use::read},
+    {"num_threads", Use::read},
+    {"quantize", Use::read},
+    {"input_tensors", Use::read},
+    {"input_shapes", Use::read},
+    {"input_data_types", Use::read},
+    {"input_data_formats", Use::read},
+    {"input_data_format", Use::read},
+    {"input_ranges", Use::read},
+    {"output_tensors", Use::read},
+    {"output_shapes", Use::read},
+    {"output_data_types", Use::read},
+    {"output_data_formats", Use::read},
+    {"output_data_format", Use::read},
+    {"validation_inputs_data", Use::read},
+    {"validation_outputs_data", Use::read},
+    {"validation_threshold", Use::read},
+    {"accuracy_validation_script", Use::ignored},
+    {"backend", Use::ignored},
+    {"check_tensors", Use::ignored},
+    {"check_shapes", Use::ignored},
+    {"limit_opencl_kernel_time", Use::ignored},
+    {"opencl_queue_window_size", Use::ignored},
+    {"cl_mem_type", Use::ignored},
+    {"obfuscate", Use::ignored},
+    {"winograd", Use::ignored},
+    {"quantize_schema", Use::ignored},
+    {"quantize_large_weights", Use::ignored},
+    {"quantize_range_file", Use::ignored},
+    {"change_concat_ranges", Use::ignored},
+    {"graph_optimize_options", Use::ignored},
+    {"model_graph_format", Use::ignored},
+    {"model_data_format", Use::ignored},
+};
+
+std::string lower(std::string word) {
+  for (char& c : word) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return word;
+}
+
+template <class T>
+bool parse_number(std::string_view word, T& into) {
+  if (word.starts_with('+')) word.remove_prefix(1);
+  const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), into);
+  return problem == std::errc() && end == word.data() + word.size() && !word.empty();
+}
+
+/// A value written as several words, "1,224,224,3", and where.
+struct Words {
+  std::vector<std::string> words;
+  int line = 0;
+};
+
+/// Reads one model of a file.
+class Reader {
+ public:
+  Reader(const std::string& file, const YamlNode& model, const std::vector<std::string>& ignored)
+      : file_(file), model_(model) {
+    out_.file = file;
+    out_.name = model.key;
+    out_.ignored = ignored;
+  }
+
+  Deployment read() {
+    if (model_.kind != Kind::map) refuse(model_.line, "the model '", model_.key, "' has no keys");
+    take_keys(model_, "model");
+    if (const YamlNode* subgraphs = find("subgraphs")) {
+      const std::vector<const YamlNode*> list = values(*subgraphs, true);
+      if (list.size() != 1 || list[0]->kind != Kind::map) {
+        refuse(subgraphs->line, "a model has one subgraph, a map of its inputs and outputs");
+      }
+      take_keys(*list[0], "subgraph");
+    }
+    read_model();
+    read_runtime();
+    out_.inputs = tensors("input");
+    out_.outputs = tensors("output");
+    for (DeployedTensor& input : out_.inputs) {
+      if (!(input.least <= input.most))
+        refuse(input.line, "the range of '", input.name, "' is empty");
+    }
+    read_threshold();
+    return std::move(out_);
+  }
+
+  template <class... Parts>
+  [[noreturn]] static void refuse_at(const std::string& file, int line, const Parts&... parts) {
+    fail(ErrorCode::bad_input, file, ":", line, ": ", parts...);
+  }
+
+ private:
+  template <class... Parts>
+  [[noreturn]] void refuse(int line, const Parts&... parts) const {
+    refuse_at(file_, line, parts...);
+  }
+
+  /// The first reason counts.
+  template <class... Parts>
+  void cannot(ErrorCode code, int line, const Parts&... parts) {
+    if (!out_.refusal.has_value()) {
+      out_.refusal.emplace(code, text(file_, ":", line, ": ", parts...));
+    }
+  }
+
+  void take_keys(const YamlNode& map, const char* what) {
+    for (const YamlNode& node : map.items) {
+      const Key* key = std::find_if(std::begin(kModelKeys), std::end(kModelKeys),
+                                    [&](const Key& k) { return k.name == node.key; });
+      if (key == std::end(kModelKeys)) {
+        refuse(node.line, "'", node.key, "' is no key of a ", what,
+               "; docs/deployment.md lists them");
+      }
+      if (key->use == Use::ignored) {
+        if (std::find(out_.ignored.begin(), out_.ignored.end(), node.key) == out_.ignored.end()) {
+          out_.ignored.push_back(node.key);
+        }
+        continue;
+      }
+      if (node.kind == Kind::null || (node.kind == Kind::scalar && node.text.empty())) continue;
+      if (find(node.key) != nullptr) {
+        refuse(node.line, "'", node.key, "' is said by the model and by its subgraph");
+      }
+      nodes_.push_back(&node);
+    }
+  }
+
+  /// Null unless the key is there with a value.
+  const YamlNode* find(std::string_view key) const {
+    for (const YamlNode* node : nodes_) {
+      if (node->key == key) return node;
+    }
+    return nullptr;
+  }
+
+  const std::string& scalar(const YamlNode& node) const {
+    if (node.kind != Kind::scalar) refuse(node.line, "'", node.key, "' must be one value");
+    return node.text;
+  }
+
+  const YamlNode& needed(std::string_view key) const {
+    const YamlNode* node = find(key);
+    if (node == nullptr) refuse(model_.line, "the model '", model_.key, "' has no ", key);
+    return *node;
+  }
+
+  /// A list, or what stands there alone as a list of one.
+  std::vector<const YamlNode*> values(const YamlNode& node, bool maps = false) const {
+    std::vector<const YamlNode*> list;
+    if (node.kind == Kind::list) {
+      for (const YamlNode& item : node.items) list.push_back(&item);
+    } else if (node.kind == Kind::scalar || maps) {
+      list.push_back(&node);
+    } else {
+      refuse(node.line, "'", node.key, "' must be a value or a list");
+    }
+    return list;
+  }
+
+  std::vector<Words> scalars(const YamlNode& node) const {
+    std::vector<Words> list;
+    for (const YamlNode* item : values(node)) {
+      if (item->kind != Kind::scalar || item->text.empty()) {
+        refuse(item->line, "'", node.key, "' must be a list of words");
+      }
+      list.push_back({{item->text}, item->line});
+    }
+    return list;
+  }
+
+  Words split(const YamlNode& item, std::string_view separators) const {
+    Words out{{}, item.line};
+    if (item.kind == Kind::list) {
+      for (const YamlNode& word : item.items) {
+        if (word.kind != Kind::scalar) refuse(word.line, "a number is missing");
+        out.words.push_back(word.text);
+      }
+      return out;
+    }
+    if (item.kind != Kind::scalar) refuse(item.line, "numbers are missing");
+    std::string word;
+    const auto end_word = [&] {
+      out.words.push_back(word);
+      word.clear();
+    };
+    for (const char c : item.text) {
+      if (separators.find(c) != std::string_view::npos) {
+        end_word();
+      } else if (c != ' ' && c != '[' && c != ']') {
+        word += c;
+      }
+    }
+    if (!word.empty() || !out.words.empty()) end_word();
+    return out;
+  }
+
+  /// One group of numbers a tensor. Plain numbers are the group of a single tensor:
+  /// [1, 224, 224, 3].
+  std::vector<Words> groups(const YamlNode& node, std::size_t tensors,
+                            std::string_view separators) const {
+    const std::vector<const YamlNode*> list = values(node);
+    std::vector<Words> out;
+    for (const YamlNode* item : list) out.push_back(split(*item, separators));
+    const bool plain = std::all_of(list.begin(), list.end(),
+                                   [](const YamlNode* item) { return item->kind == Kind::scalar; });
+    const bool single = std::all_of(out.begin(), out.end(),
+                                    [](const Words& group) { return group.words.size() == 1; });
+    if (tensors != 1 || !plain || !single || out.empty()) return out;
+    Words joined{{}, out[0].line};
+    for (const Words& group : out) joined.words.push_back(group.words[0]);
+    return {joined};
+  }
+
+  std::string path(const std::string& name, int line) const {
+    if (name.find("://") != std::string::npos) {
+      refuse(line, "'", name, "' is an address; download the file and write its path");
+    }
+    return (std::filesystem::path(file_).parent_path() / name).string();
+  }
+
+  void read_model() {
+    const YamlNode& model = needed("model_file_path");
+    out_.model = path(scalar(model), model.line);
+    out_.model_line = model.line;
+    if (const YamlNode* sum = find("model_sha256_checksum")) {
+      out_.sha256 = lower(scalar(*sum));
+      out_.sha256_line = sum->line;
+      if (out_.sha256.size() != 64 ||
+          out_.sha256.find_first_not_of("0123456789abcdef") != std::string::npos) {
+        refuse(sum->line, "a SHA-256 has 64 hexadecimal digits");
+      }
+    }
+    const YamlNode* platform = find("platform");
+    if (platform != nullptr && lower(scalar(*platform)) != "onnx") {
+      cannot(ErrorCode::unsupported, platform->line, "models of ", scalar(*platform),
+             " cannot be read; convert it to ONNX");
+    }
+    if (const YamlNode* weights = find("weight_file_path")) {
+      cannot(ErrorCode::unsupported, weights->line,
+             "a file of weights is not understood; an ONNX model names its own");
+    }
+    const YamlNode* quantize = find("quantize");
+    if (quantize != nullptr && scalar(*quantize) != "0") {
+      cannot(ErrorCode::unsupported, quantize->line, "models cannot be quantised");
+    }
+  }
+
+  void read_runtime() {
+    if (const YamlNode* runtime = find("runtime")) {
+      const std::string word = lower(scalar(*runtime));
+      if (word == "gpu") {
+        cannot(ErrorCode::device, runtime->line,
+               "there is no OpenCL runtime in this build; write runtime: cpu");
+      } else if (word != "cpu" && word != "cpu+gpu") {
+        cannot(ErrorCode::unsupported, runtime->line, "there is no runtime '", runtime->text,
+               "'; write runtime: cpu");
+      }
+    }
+    const YamlNode* type = find("data_type");
+    if (type != nullptr && lower(scalar(*type)) != "fp32_fp32") {
+      cannot(ErrorCode::unsupported, type->line, "the data type '", type->text,
+             "' is not supported; write data_type: fp32_fp32");
+    }
+    if (const YamlNode* threads = find("num_threads")) {
+      int number = 0;
+      if (!parse_number(scalar(*threads), number) || number < 1 || number > 256) {
+        refuse(threads->line, "num_threads '", threads->text, "' is not possible; write 1 to 256");
+      }
+      out_.threads = number;
+    }
+  }
+
+  void read_threshold() {
+    const YamlNode* node = find("validation_threshold");
+    if (node == nullptr) return;
+    const bool map = node->kind == Kind::map;
+    const auto one = [&](const YamlNode& value) {
+      double number = 0;
+      if (!parse_number(scalar(value), number) || !(number > 0 && number <= 1)) {
+        refuse(value.line, "the threshold '", value.text,
+               "' is no similarity; write a number above 0 and up to 1");
+      }
+      return number;
+    };
+    if (!map) {
+      out_.threshold = one(*node);
+      return;
+    }
+    for (const YamlNode& value : node->items) {
+      constexpr std::string_view kDevices[] = {"cpu", "gpu", "dsp", "hexagon", "cpu_quantize"};
+      const std::string device = lower(value.key);
+      if (std::find(std::begin(kDevices), std::end(kDevices), device) == std::end(kDevices)) {
+        refuse(value.line, "'", value.key, "' is no runtime that has a threshold");
+      }
+      const double number = one(value);
+      if (device == "cpu") out_.threshold = number;
+    }
+  }
+
+  void must_match(const YamlNode& node, std::size_t have, std::size_t want) const {
+    if (have == want) return;
+    refuse(node.line, "'", node.key, "' has ", have, have == 1 ? " value" : " values", " for ",
+           want, want == 1 ? " tensor" : " tensors");
+  }
+
+  /// Calls `take(tensor, value)` for each tensor; one value may stand for all.
+  template <class List, class F>
+  void spread(const YamlNode& node, std::vector<DeployedTensor>& tensors, const List& list,
+              bool one_for_all, F&& take) const {
+    if (!one_for_all || list.size() != 1) must_match(node, list.size(), tensors.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      take(tensors[i], list[list.size() == 1 ? 0 : i]);
+    }
+  }
+
+  /// Everything about the inputs, or about the outputs.
+  std::vector<DeployedTensor> tensors(const std::string& side) {
+    std::vector<DeployedTensor> out;
+    const YamlNode& names = needed(side + "_tensors");
+    for (const Words& name : scalars(names)) {
+      for (const DeployedTensor& other : out) {
+        if (other.name == name.words[0]) {
+          refuse(name.line, side, " '", other.name, "' is named twice");
+        }
+      }
+      DeployedTensor tensor;
+      tensor.name = name.words[0];
+      tensor.line = name.line;
+      out.push_back(std::move(tensor));
+    }
+    if (out.empty()) refuse(names.line, "'", names.key, "' is empty");
+    if (const YamlNode* node = find(side + "_shapes")) {
+      spread(*node, out, groups(*node, out.size(), ",x"), false,
+             [&](DeployedTensor& tensor, const Words& words) { tensor.shape = shape(words); });
+    }
+    read_formats(side, out);
+    if (const YamlNode* node = find(side + "_data_types")) {
+      spread(*node, out, scalars(*node), true,
+             [&](DeployedTensor& tensor, const Words& words) { tensor.dtype = data_type(words); });
+    }
+    if (const YamlNode* node = side == "input" ? find("input_ranges") : nullptr) {
+      spread(*node, out, groups(*node, out.size(), ","), true,
+             [&](DeployedTensor& tensor, const Words& words) { range(words, tensor); });
+    }
+    if (const YamlNode* node = find("validation_" + side + "s_data")) {
+      spread(*node, out, scalars(*node), false, [&](DeployedTensor& tensor, const Words& words) {
+        tensor.data = path(words.words[0], words.line);
+      });
+    }
+    return out;
+  }
+
+  void read_formats(const std::string& side, std::vector<DeployedTensor>& tensors) const {
+    const YamlNode* node = find(side + "_data_formats");
+    const YamlNode* other = find(side + "_data_format");
+    if (node != nullptr && other != nullptr) {
+      refuse(other->line, "'", other->key, "' and '", node->key, "' say the same");
+    }
+    if (node == nullptr) node = other;
+    if (node == nullptr) return;
+    spread(*node, tensors, scalars(*node), true, [&](DeployedTensor& tensor, const Words& words) {
+      const std::string word = lower(words.words[0]);
+      if (word != "nchw" && word != "nhwc" && word != "none") {
+        refuse(words.line, "the format '", words.words[0],
+               "' is unknown; choose NCHW, NHWC or NONE");
+      }
+      // As in MACE: an order of four axes says nothing about other tensors.
+      if (tensor.shape.has_value() && tensor.shape->size() != 4) return;
+      if (word != "none") tensor.format = word == "nchw" ? DataFormat::nchw : DataFormat::nhwc;
+    });
+  }
+
+  std::vector<std::int64_t> shape(const Words& words) const {
+    std::vector<std::int64_t> extents;
+    for (const std::string& word : words.words) {
+      std::int64_t extent = 0;
+      if (!parse_number(word, extent) || extent < 0) {
+        refuse(words.line, "'", word, "' is no extent; write a shape as 1,224,224,3");
+      }
+      extents.push_back(extent);
+    }
+    try {
+      unnamed_shape(extents);
+    } catch (const Error& error) {
+      refuse(words.line, error.sentence());
+    }
+    return extents;
+  }
+
+  void range(const Words& words, DeployedTensor& tensor) const {
+    const bool fits = words.words.size() == 2 && parse_number(words.words[0], tensor.least) &&
+                      parse_number(words.words[1], tensor.most);
+    if (!fits || !std::isfinite(tensor.least) || !std::isfinite(tensor.most)) {
+      refuse(words.line, "a range is two numbers, such as -1,1");
+    }
+  }
+
+  DType data_type(const Words& words) const {
+    static constexpr std::pair<std::string_view, DType> kTypes[] = {
+        {"float32", DType::f32}, {"float16", DType::f16}, {"int64", DType::i64},
+        {"int32", DType::i32},   {"int16", DType::i16},   {"int8", DType::i8},
+        {"uint8", DType::u8},    {"bool", DType::boolean}};
+    for (const auto& [name, dtype] : kTypes) {
+      if (name == words.words[0]) return dtype;
+    }
+    refuse(words.line, "the data type '", words.words[0],
+           "' is unknown; choose float32, float16, int64, int32, int16, int8, uint8 or bool");
+  }
+
+  const std::string& file_;
+  const YamlNode& model_;
+  std::vector<const YamlNode*> nodes_;
+  Deployment out_;
+};
+
+}  // namespace
+
+void add_deploy_options(CLI::App* command, std::string& file, std::string& model) {
+  for (CLI::Option* option : command->get_options()) {
+    if (option->get_positional()) option->required(false);
+  }
+  command
+      ->add_option("--deploy", file,
+                   "A deployment file in YAML, with MACE's keys, that names the model and more")
+      ->type_name("FILE");
+  command->add_option("--model", model, "Which model of the deployment file")->type_name("NAME");
+}
+
+void check_deploy_options(std::string_view instead, bool given, const std::string& file,
+                          const std::string& model) {
+  if (!given && file.empty()) fail(ErrorCode::usage, "give ", instead, " or --deploy FILE");
+  if (given && !file.empty()) {
+    fail(ErrorCode::usage, instead, " and --deploy exclude each other; the file names the model");
+  }
+  if (!model.empty() && file.empty()) fail(ErrorCode::usage, "--model needs --deploy FILE");
+}
+
+std::vector<Deployment> read_deployments(const std::string& file) {
+  const YamlNode root = read_yaml(file);
+  if (root.kind != Kind::map) {
+    Reader::refuse_at(file, root.line, "this is no deployment file; it must have the key models");
+  }
+  const YamlNode* models = nullptr;
+  std::vector<std::string> ignored;
+  for (const YamlNode& node : root.items) {
+    const Key* key = std::find_if(std::begin(kTopKeys), std::end(kTopKeys),
+                                  [&](const Key& k) { return k.name == node.key; });
+    if (key == std::end(kTopKeys)) {
+      Reader::refuse_at(file, node.line, "'", node.key,
+                        "' is no key of a deployment file; docs/deployment.md lists them");
+    }
+    if (key->use == Use::ignored) ignored.push_back(node.key);
+    if (node.key == "models") models = &node;
+  }
+  if (models == nullptr || models->kind != Kind::map || models->items.empty()) {
+    Reader::refuse_at(file, models == nullptr ? root.line : models->line,
+                      "there is no model; write models: and below it the name of one");
+  }
+  std::vector<Deployment> out;
+  for (const YamlNode& model : models->items) out.push_back(Reader(file, model, ignored).read());
+  return out;
+}
+
+const Deployment& choose_deployment(const std::vector<Deployment>& list, const std::string& name) {
+  if (name.empty() && list.size() == 1) return list[0];
+  std::string all;
+  for (const Deployment& deployment : list) {
+    if (deployment.name == name) return deployment;
+    all += text(all.empty() ? "" : ", ", deployment.name);
+  }
+  fail(ErrorCode::usage, "'", list.at(0).file, "' has ",
+       name.empty() ? std::string("several models") : text("no model '", name, "'"),
+       "; choose one with --model: ", all);
+}
+
+void verify_deployment(const Deployment& deployment) {
+  if (deployment.refusal.has_value()) {
+    fail(deployment.refusal->code(), deployment.refusal->sentence());
+  }
+  if (deployment.sha256.empty()) return;
+  const std::string sum = sha256_of_file(deployment.model);
+  if (sum != deployment.sha256) {
+    Reader::refuse_at(deployment.file, deployment.sha256_line, "'", deployment.model,
+                      "' has the SHA-256 ", sum, ", so it is another file than this one tells of");
+  }
+}
+
+std::string ignored_note(const Deployment& deployment) {
+  if (deployment.ignored.empty()) return "";
+  std::string all;
+  for (const std::string& key : deployment.ignored) all += text(all.empty() ? "" : ", ", key);
+  return text("note    ", one_line(deployment.file), ": nothing here depends on ", all, "\n");
+}
+
+}  // namespace stowage::cli

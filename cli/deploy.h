@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deployment files: a model, its doors and its validation data in one YAML file with MACE's keys.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/data.h"
+#include "cli/model.h"
+
+namespace stowage::cli {
+
+struct DeployedTensor {
+  std::string name;
+  int line = 0;  ///< where it is named
+  /// In the order of `format`.
+  std::optional<std::vector<std::int64_t>> shape;
+  DataFormat format = DataFormat::none;  ///< none: in the model's order
+  DType dtype = DType::f32;              ///< of data without a header
+  double least = -1, most = 1;           ///< of random data
+  std::string data;                      ///< file; empty: none
+};
+
+/// One model of a deployment file. Paths in it are ready to be opened.
+struct Deployment {
+  std::string file, name, model, sha256;
+  int model_line = 0, sha256_line = 0;
+  std::vector<DeployedTensor> inputs, outputs;
+  double threshold = 0.999;  ///< cosine similarity that an output must reach
+  std::optional<int> threads;
+  std::vector<std::string> ignored;  ///< MACE's keys that mean nothing here
+  /// Why Stowage cannot run it; thrown by verify_deployment.
+  std::optional<Error> refusal;
+};
+
+/// --deploy and --model; the positional argument `instead` is no longer required.
+void add_deploy_options(CLI::App* command, std::string& file, std::string& model);
+
+/// Throws Error(usage) unless exactly one of `instead` and --deploy is given.
+void check_deploy_options(std::string_view instead, bool given, const std::string& file,
+                          const std::string& model);
+
+/// All models of the file, none of them opened. Throws Error(bad_input) "FILE:LINE: why",
+/// Error(limit).
+std::vector<Deployment> read_deployments(const std::string& file);
+
+/// The model of that name, or the only one. Throws Error(usage).
+const Deployment& choose_deployment(const std::vector<Deployment>& list, const std::string& name);
+
+/// Throws Error(unsupported, device) for what cannot run here, Error(bad_input) when the model is
+/// missing or has another SHA-256.
+void verify_deployment(const Deployment& deployment);
+
+/// Model, threads, shapes and formats become options, where the command line does not say
+/// otherwise. Throws Error(bad_input) for an input that the model has not.
+void apply_deployment(const Deployment& deployment, std::span<const ModelInput> inputs,
+                      ModelOptions& options);
+
+/// The validation data of an input, or random numbers of its range: the same in every run.
+/// Throws Error(bad_input, limit), Error(usage) for an input that the deployment does not name.
+InputData deployed_data(const Deployment& deployment, const ModelInput& input);
+
+/// Throws Error(bad_input) for an output that the model has not, or of another shape.
+void check_outputs(const Deployment& deployment, std::span<const Port> ports, DataFormat model);
+
+/// "note    ...: a, b mean nothing to Stowage\n", or nothing.
+std::string ignored_note(const Deployment& deployment);
+
+/// Runs the model on its validation data. Returns what is wrong, empty when nothing is; `details`
+/// becomes a line for each output.
+std::string check_deployment(const Deployment& deployment, ModelOptions options,
+                             std::string& details);
+
+}  // namespace stowage::cli

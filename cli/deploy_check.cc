@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deployments at work: their data, and whether the model computes what it should.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "cli/compare.h"
+#include "cli/deploy.h"
+#include "cli/io/file.h"
+#include "stowage/convert.h"
+
+namespace stowage::cli {
+namespace {
+
+template <class... Parts>
+[[noreturn]] void refuse(const Deployment& deployment, const DeployedTensor& tensor,
+                         const Parts&... parts) {
+  fail(ErrorCode::bad_input, deployment.file, ":", tensor.line, ": ", parts...);
+}
+
+const DeployedTensor* find(const std::vector<DeployedTensor>& tensors, const std::string& name) {
+  for (const DeployedTensor& tensor : tensors) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += text(all.empty() ? "" : ", ", "'", name, "'");
+  return all;
+}
+
+/// A shape in the order of `format`, in the order of the model.
+std::vector<std::int64_t> in_model_order(const DeployedTensor& tensor, DataFormat model) {
+  const std::vector<std::int64_t>& shape = *tensor.shape;
+  const std::vector<int> order =
+      format_order(tensor.format, model, static_cast<int>(shape.size()), tensor.name);
+  std::vector<std::int64_t> out(shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    out[static_cast<std::size_t>(order[i])] = shape[i];
+  }
+  return out;
+}
+
+bool fixes(const ModelInput& input, const std::vector<std::int64_t>& shape) {
+  return input.has_shape &&
+         std::equal(shape.begin(), shape.end(), input.extents.begin(), input.extents.end(),
+                    [](std::int64_t have, std::int64_t want) { return want < 0 || want == have; });
+}
+
+/// The extents of data for an input, in the order of its format.
+std::vector<std::int64_t> data_extents(const Deployment& deployment, const DeployedTensor& tensor,
+                                       const ModelInput& input) {
+  if (tensor.shape.has_value()) return *tensor.shape;
+  std::vector<std::int64_t> extents = input.extents;
+  if (!extents.empty() && extents[0] < 0) extents[0] = 1;
+  const bool free = std::any_of(extents.begin(), extents.end(), [](auto e) { return e < 0; });
+  if (!input.has_shape || free) {
+    refuse(deployment, tensor, "input '", tensor.name, "' of shape ", extents_text(input.extents),
+           " needs a shape; write input_shapes");
+  }
+  std::vector<std::int64_t> out;
+  const DataFormat format = extents.size() == 4 ? tensor.format : DataFormat::none;
+  for (const int i :
+       format_order(format, DataFormat::nchw, static_cast<int>(extents.size()), tensor.name)) {
+    out.push_back(extents[static_cast<std::size_t>(i)]);
+  }
+  return out;
+}
+
+std::int64_t data_bytes(const std::vector<std::int64_t>& extents, DType dtype) {
+  std::int64_t bytes = dtype_bytes(dtype);
+  for (const std::int64_t e : extents) bytes = checked_mul(bytes, e);
+  if (bytes > Limits{}.tensor_bytes)
+    fail(ErrorCode::limit, "data of ", bytes, " bytes is too much");
+  return bytes;
+}
+
+bool is_raw(const std::string& file) {
+  const std::string extension = extension_of(file);
+  return extension == "raw" || extension == "bin";
+}
+
+Tensor read_raw(const std::string& path, DType dtype, const std::vector<std::int64_t>& extents) {
+  const InputFile file(path);
+  const std::int64_t bytes = data_bytes(extents, dtype);
+  if (file.size() != bytes) {
+    fail(ErrorCode::bad_input, "'", path, "' has ", file.size(), " bytes, but ", dtype_name(dtype),
+         " ", std::span<const std::int64_t>(extents), " has ", bytes);
+  }
+  Tensor tensor(dtype, unnamed_shape(extents));
+  file.read(0, {tensor.data(), tensor.bytes()});
+  return tensor;
+}
+
+template <class T, class F>
+void fill(Tensor& tensor, F&& next) {
+  for (T& cell : tensor.as<T>()) cell = static_cast<T>(next());
+}
+
+Tensor random_tensor(const DeployedTensor& tensor, const std::vector<std::int64_t>& extents) {
+  data_bytes(extents, tensor.dtype);
+  // The standard fixes what the engine returns, but not what its distributions do.
+  std::mt19937 engine(1);
+  const auto real = [&] {
+    const double unit = static_cast<double>(engine() >> 8) / (1 << 24);
+    return tensor.least + unit * (tensor.most - tensor.least);
+  };
+  const Shape shape = unnamed_shape(extents);
+  if (tensor.dtype == DType::f32 || tensor.dtype == DType::f16) {
+    Tensor out(DType::f32, shape);
+    fill<float>(out, real);
+    return tensor.dtype == DType::f32 ? std::move(out) : convert(out, DType::f16, out.layout());
+  }
+  Tensor out(tensor.dtype, shape);
+  const auto whole = [&](double least, double most) {
+    return [&real, least, most] { return std::clamp(std::floor(real() + 0.5), least, most); };
+  };
+  switch (tensor.dtype) {
+    case DType::i64:
+      fill<std::int64_t>(out, whole(-0x1p62, 0x1p62));
+      break;
+    case DType::i32:
+      fill<std::int32_t>(out, whole(INT32_MIN, INT32_MAX));
+      break;
+    case DType::i16:
+      fill<std::int16_t>(out, whole(INT16_MIN, INT16_MAX));
+      break;
+    case DType::i8:
+      fill<std::int8_t>(out, whole(INT8_MIN, INT8_MAX));
+      break;
+    default:
+      fill<std::uint8_t>(out, whole(0, tensor.dtype == DType::boolean ? 1 : UINT8_MAX));
+  }
+  return out;
+}
+
+/// Shapes that differ only in axes of one element hold the same elements in the same order.
+std::vector<std::int64_t> without_ones(const Shape& shape) {
+  std::vector<std::int64_t> out;
+  for (const std::int64_t e : shape.extents()) {
+    if (e != 1) out.push_back(e);
+  }
+  return out;
+}
+
+/// A model with its data, to be run under one plan or another.
+class Case {
+ public:
+  Case(const Deployment& deployment, const ModelOptions& options)
+      : deployment_(deployment), options_(options) {
+    const std::vector<ModelInput> inputs = model_inputs(deployment.model);
+    apply_deployment(deployment, inputs, options_);
+    formats_ = parse_formats("--input-format", options_.input_formats, names_of(inputs));
+    for (const ModelInput& input : inputs) data_.push_back(deployed_data(deployment, input));
+    shapes_ = bind_shapes(options_, inputs, formats_, data_);
+  }
+
+  /// The outputs that the deployment names, in its formats.
+  std::vector<Tensor> run(const std::string& planner) const {
+    ModelOptions options = options_;
+    options.planner = planner;
+    const Loaded loaded = load_model(options, shapes_);
+    Session session(loaded.plan, thread_count(options.threads));
+    check_outputs(deployment_, session.outputs(), loaded.source_format);
+    for (const InputData& item : data_) {
+      const auto format = formats_.find(item.name);
+      give_input(session, item, Preprocess{},
+                 format == formats_.end() ? DataFormat::none : format->second,
+                 loaded.source_format);
+    }
+    session.run();
+    std::vector<Tensor> outputs;
+    for (const DeployedTensor& output : deployment_.outputs) {
+      outputs.push_back(take_output(session, session.output_index(output.name), output.format,
+                                    loaded.source_format));
+    }
+    return outputs;
+  }
+
+  const std::string& planner() const { return options_.planner; }
+
+ private:
+  const Deployment& deployment_;
+  ModelOptions options_;
+  Formats formats_;
+  std::vector<InputData> data_;
+  Shapes shapes_;
+};
+
+Tensor expected_output(const Deployment& deployment, const DeployedTensor& output,
+                       const Tensor& actual) {
+  const Shape& want = actual.shape();
+  if (is_raw(output.data)) {
+    return read_raw(output.data, output.dtype, {want.extents().begin(), want.extents().end()});
+  }
+  InputData data = read_input(output.name, output.data);
+  if (!data.tensor.has_value()) {
+    refuse(deployment, output, "'", output.data, "' is a picture; give .npy, .pb or .raw");
+  }
+  if (without_ones(data.tensor->shape()) != without_ones(want)) {
+    refuse(deployment, output, "'", output.data, "' has shape ", data.tensor->shape().extents(),
+           " but output '", output.name, "' has ", want.extents());
+  }
+  return *std::move(data.tensor);
+}
+
+}  // namespace
+
+void apply_deployment(const Deployment& deployment, std::span<const ModelInput> inputs,
+                      ModelOptions& options) {
+  const std::vector<std::string> names = names_of(inputs);
+  if (!options.threads.has_value()) options.threads = deployment.threads;
+  const Shapes shapes = parse_shapes(options.shapes, inputs);
+  const Formats formats = parse_formats("--input-format", options.input_formats, names);
+  for (const DeployedTensor& tensor : deployment.inputs) {
+    const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const ModelInput& i) { return i.name == tensor.name; });
+    if (input == inputs.end()) {
+      refuse(deployment, tensor, "the model has no input '", tensor.name, "'; it has ",
+             listed(names));
+    }
+    const bool orders = input->extents.size() == 4 || !input->has_shape;
+    if (tensor.format != DataFormat::none && orders && formats.count(tensor.name) == 0) {
+      options.input_formats.push_back(
+          text(tensor.name, "=", tensor.format == DataFormat::nhwc ? "NHWC" : "NCHW"));
+    }
+    if (!tensor.shape.has_value() || shapes.count(tensor.name) > 0) continue;
+    const std::vector<std::int64_t> shape = in_model_order(tensor, DataFormat::nchw);
+    DeployedTensor turned = tensor;
+    turned.format = DataFormat::nhwc;
+    if (tensor.format == DataFormat::none && shape.size() == 4 && !fixes(*input, shape) &&
+        fixes(*input, in_model_order(turned, DataFormat::nchw))) {
+      refuse(deployment, tensor, "input '", tensor.name, "' wants ", extents_text(input->extents),
+             "; if the shape is in NHWC, write input_data_formats: NHWC");
+    }
+    std::string extents;
+    for (const std::int64_t e : shape) extents += text(extents.empty() ? "" : ",", e);
+    options.shapes.push_back(text(tensor.name, "=", extents));
+  }
+  // The names of outputs are checked against the plan; here they bind nobody.
+  for (const DeployedTensor& tensor : deployment.outputs) {
+    const bool given = std::any_of(
+        options.output_formats.begin(), options.output_formats.end(), [&](const std::string& item) {
+          return item.find('=') == std::string::npos || item.starts_with(tensor.name + "=");
+        });
+    if (tensor.format == DataFormat::none || given) continue;
+    options.output_formats.push_back(
+        text(tensor.name, "=", tensor.format == DataFormat::nhwc ? "NHWC" : "NCHW"));
+  }
+}
+
+InputData deployed_data(const Deployment& deployment, const ModelInput& input) {
+  const DeployedTensor* tensor = find(deployment.inputs, input.name);
+  if (tensor == nullptr) {
+    fail(ErrorCode::usage, "'", deployment.file, "' does not name input '", input.name,
+         "' of the model; add it to input_tensors, or use --input NAME=FILE");
+  }
+  InputData data{tensor->name, tensor->data, std::nullopt, std::nullopt};
+  if (!tensor->data.empty() && !is_raw(tensor->data)) return read_input(input.name, tensor->data);
+  const std::vector<std::int64_t> extents = data_extents(deployment, *tensor, input);
+  if (tensor->data.empty()) {
+    data.file = fmt::format("random numbers, {:g} to {:g}", tensor->least, tensor->most);
+    data.tensor = random_tensor(*tensor, extents);
+  } else {
+    data.tensor = read_raw(tensor->data, tensor->dtype, extents);
+  }
+  return data;
+}
+
+void check_outputs(const Deployment& deployment, std::span<const Port> ports, DataFormat model) {
+  const std::vector<std::string> names = names_of(ports);
+  for (const DeployedTensor& output : deployment.outputs) {
+    const auto at = std::find(names.begin(), names.end(), output.name);
+    if (at == names.end()) {
+      refuse(deployment, output, "the model has no output '", output.name, "'; it has ",
+             listed(names));
+    }
+    const Shape& shape = ports[static_cast<std::size_t>(at - names.begin())].shape;
+    if (!output.shape.has_value()) continue;
+    const std::vector<std::int64_t> want = in_model_order(output, model);
+    const std::span<const std::int64_t> have = shape.extents();
+    if (std::equal(have.begin(), have.end(), want.begin(), want.end())) continue;
+    refuse(deployment, output, "output '", output.name, "' has shape ", have,
+           " in the model's order, not ", std::span<const std::int64_t>(want));
+  }
+}
+
+std::string check_deployment(const Deployment& deployment, ModelOptions options,
+                             std::string& details) {
+  verify_deployment(deployment);
+  options.model = deployment.model;
+  const Case model(deployment, options);
+  const std::vector<Tensor> actual = model.run(model.planner());
+  std::vector<Tensor> computed;
+  std::string problem;
+  for (std::size_t k = 0; k < actual.size(); ++k) {
+    const DeployedTensor& output = deployment.outputs[k];
+    const bool kept = !output.data.empty();
+    if (!kept && model.planner() == "source") {
+      fail(ErrorCode::usage,
+           "without validation_outputs_data the outputs are compared with "
+           "those of --planner source; choose another planner");
+    }
+    if (!kept && computed.empty()) computed = model.run("source");
+    const std::string other =
+        kept ? std::filesystem::path(output.data).filename().string() : "--planner source";
+    const Tensor expected = kept ? expected_output(deployment, output, actual[k]) : computed[k];
+    const Closeness close = closeness(actual[k], expected);
+    details +=
+        fmt::format("     output {}  similarity {:.9g}  sqnr {}  against {}\n",
+                    one_line(output.name), close.similarity,
+                    close.sqnr_db == INFINITY ? "exact" : fmt::format("{:.1f} dB", close.sqnr_db),
+                    one_line(other));
+    // Written so that a similarity that is no number fails.
+    if (!(close.similarity >= deployment.threshold) && problem.empty()) {
+      problem = fmt::format("output '{}' has a similarity of {:.9g} to {}, below {:g}", output.name,
+                            close.similarity, other, deployment.threshold);
+    }
+  }
+  return problem;
+}
+
+}  // namespace stowage::cli
