@@ -224,7 +224,8 @@ int run_deployments(const CheckOptions& options, const Streams& streams) {
 }
 
 int run(const CheckOptions& options, const Streams& streams) {
-  check_deploy_options("DIR", !options.folders.empty(), options.deploy, options.deployed_model);
+  check_deploy_options("check", "DIR", !options.folders.empty(), options.deploy,
+                       options.deployed_model);
   check_device(options.device);
   parse_planner(options.planner);
   thread_count(options.threads);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "cli/io/npy.h"
 #include "cli/io/sha256.h"
 #include "cli/io/yaml.h"
 
@@ -469,9 +470,11 @@ void add_deploy_options(CLI::App* command, std::string& file, std::string& model
   command->add_option("--model", model, "Which model of the deployment file")->type_name("NAME");
 }
 
-void check_deploy_options(std::string_view instead, bool given, const std::string& file,
-                          const std::string& model) {
-  if (!given && file.empty()) fail(ErrorCode::usage, "give ", instead, " or --deploy FILE");
+void check_deploy_options(std::string_view command, std::string_view instead, bool given,
+                          const std::string& file, const std::string& model) {
+  if (!given && file.empty())
+    fail(ErrorCode::usage, "give ", instead, " or --deploy FILE; 'stowage ", command,
+         " --help' tells what is understood");
   if (given && !file.empty()) {
     fail(ErrorCode::usage, instead, " and --deploy exclude each other; the file names the model");
   }

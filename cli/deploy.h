@@ -8,6 +8,7 @@
 
 #include "cli/data.h"
 #include "cli/model.h"
+#include "stowage/error.h"
 
 namespace stowage::cli {
 
@@ -34,12 +35,12 @@ struct Deployment {
   std::optional<Error> refusal;
 };
 
-/// --deploy and --model; the positional argument `instead` is no longer required.
+/// --deploy and --model; positional arguments are no longer required.
 void add_deploy_options(CLI::App* command, std::string& file, std::string& model);
 
 /// Throws Error(usage) unless exactly one of `instead` and --deploy is given.
-void check_deploy_options(std::string_view instead, bool given, const std::string& file,
-                          const std::string& model);
+void check_deploy_options(std::string_view command, std::string_view instead, bool given,
+                          const std::string& file, const std::string& model);
 
 /// All models of the file, none of them opened. Throws Error(bad_input) "FILE:LINE: why",
 /// Error(limit).

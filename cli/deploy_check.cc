@@ -13,6 +13,7 @@
 #include "cli/compare.h"
 #include "cli/deploy.h"
 #include "cli/io/file.h"
+#include "cli/io/npy.h"
 #include "stowage/convert.h"
 
 namespace stowage::cli {

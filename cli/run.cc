@@ -44,7 +44,8 @@ Preprocess preprocess_of(const RunOptions& options) {
 
 /// What can be refused before any file is read.
 void check_options(const RunOptions& options) {
-  check_deploy_options("MODEL", !options.model.empty(), options.deploy, options.deployed_model);
+  check_deploy_options("run", "MODEL", !options.model.empty(), options.deploy,
+                       options.deployed_model);
   check_device(options.device);
   parse_planner(options.planner);
   thread_count(options.threads);

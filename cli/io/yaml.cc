@@ -52,6 +52,7 @@ class Builder : public YAML::EventHandler {
       refuse(mark, text("the key '", value, "' stands there twice"));
     }
     key_ = value;
+    key_line_ = mark.line + 1;
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
@@ -96,7 +97,7 @@ class Builder : public YAML::EventHandler {
     // Those on the stack stay where they are: only the innermost list grows.
     YamlNode& node = stack_.empty() ? root_ : stack_.back()->items.emplace_back();
     node.kind = kind;
-    node.line = mark.line + 1;
+    node.line = key_.has_value() ? key_line_ : mark.line + 1;
     if (key_.has_value()) node.key = *std::move(key_);
     key_.reset();
     return node;
@@ -106,7 +107,7 @@ class Builder : public YAML::EventHandler {
   YamlNode root_;
   std::vector<YamlNode*> stack_;
   std::optional<std::string> key_;
-  int documents_ = 0, nodes_ = 0;
+  int key_line_ = 0, documents_ = 0, nodes_ = 0;
 };
 
 }  // namespace

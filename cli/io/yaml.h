@@ -15,7 +15,7 @@ inline constexpr int kMaxYamlNodes = 1 << 14;
 struct YamlNode {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
-  int line = 1;
+  int line = 1;                 ///< of the key where there is one
   std::string text;             ///< of a scalar
   std::string key;              ///< of a member of a map
   std::vector<YamlNode> items;  ///< of a list or a map, in the order of the file
