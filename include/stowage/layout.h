@@ -20,7 +20,21 @@ inline constexpr int kMaxRank = 8;
 inline constexpr int kMaxDigits = 24;
 
 /// Scalar types. `boolean` is one byte, 0 or 1, as in ONNX.
-enum class DType : std::uint8_t { f32, f16, bf16, f64, u8, i8, u16, i16, u32, i32, u64, i64, boolean };
+enum class DType : std::uint8_t {
+  f32,
+  f16,
+  bf16,
+  f64,
+  u8,
+  i8,
+  u16,
+  i16,
+  u32,
+  i32,
+  u64,
+  i64,
+  boolean
+};
 
 /// Bytes of one scalar: 1, 2, 4 or 8.
 int dtype_bytes(DType dtype) noexcept;
@@ -118,6 +132,7 @@ class Layout {
 
   /// Row-major in the order of the axes.
   static Layout row_major(std::span<const Axis> axes);
+
   static Layout row_major(const Shape& shape) { return row_major(shape.axes()); }
 
   /// `a b/k c d b%k`: row-major with axis `blocked` split into blocks of `block`, the lane last.

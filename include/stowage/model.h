@@ -70,7 +70,8 @@ struct PlanOptions {
 
 /// Chooses layouts and kernels, inserts conversions, converts the weights, lays out the arena.
 /// The graph's constants are released as they are converted: pass a graph you no longer need.
-std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOptions& options = {});
+std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph,
+                                      const PlanOptions& options = {});
 
 /// The plan as a person wants it.
 std::string explain(const Plan& plan);

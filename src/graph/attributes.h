@@ -26,7 +26,9 @@ class Attributes {
  public:
   bool has(std::string_view name) const { return map_.find(name) != map_.end(); }
 
-  void set(std::string_view name, Attribute value) { map_.insert_or_assign(std::string(name), std::move(value)); }
+  void set(std::string_view name, Attribute value) {
+    map_.insert_or_assign(std::string(name), std::move(value));
+  }
 
   void erase(std::string_view name);
 

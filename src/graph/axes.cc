@@ -34,7 +34,9 @@ class AxisClasses {
 
   int axis(ValueId value, int i) const { return first_[idx(value)] + i; }
 
-  const std::string& name_of(ValueId value, int i) const { return name_[idx(find(axis(value, i)))]; }
+  const std::string& name_of(ValueId value, int i) const {
+    return name_[idx(find(axis(value, i)))];
+  }
 
   void give_name(ValueId value, int i, std::string_view name) {
     const int c = find(axis(value, i));

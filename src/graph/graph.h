@@ -34,14 +34,14 @@ struct Value {
 struct Activation {
   enum class Kind {
     none,
-    clip,        ///< min(max(x, a), b): Relu is (0, inf), Relu6 (0, 6)
-    leaky,       ///< x < 0 ? a * x : x
-    prelu,       ///< x < 0 ? slope[channel] * x : x; slope is the node input `slope_input`
-    sigmoid,     ///< 1 / (1 + exp(-x))
-    tanh,        ///
+    clip,          ///< min(max(x, a), b): Relu is (0, inf), Relu6 (0, 6)
+    leaky,         ///< x < 0 ? a * x : x
+    prelu,         ///< x < 0 ? slope[channel] * x : x; slope is the node input `slope_input`
+    sigmoid,       ///< 1 / (1 + exp(-x))
+    tanh,          ///
     hard_sigmoid,  ///< min(max(a * x + b, 0), 1)
-    hard_swish,  ///< x * min(max(x / 6 + 0.5, 0), 1)
-    silu,        ///< x * sigmoid(x)
+    hard_swish,    ///< x * min(max(x / 6 + 0.5, 0), 1)
+    silu,          ///< x * sigmoid(x)
   } kind = Kind::none;
   float a = 0, b = 0;
 };
@@ -70,9 +70,9 @@ enum class DataFormat { none, nchw, nhwc };
 
 class Graph {
  public:
-  std::string name;                       ///< of the model
+  std::string name;  ///< of the model
   DataFormat source_format = DataFormat::nchw;
-  std::vector<ValueId> inputs, outputs;   ///< in the order of the file
+  std::vector<ValueId> inputs, outputs;  ///< in the order of the file
 
   ValueId add_value(Value value);
   ValueId add_constant(std::string value_name, Tensor tensor);
@@ -80,10 +80,15 @@ class Graph {
   NodeId add_node(Node node);
 
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+
   Value& value(ValueId id) { return values_[static_cast<std::size_t>(id)]; }
+
   const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+
   Node& node(NodeId id) { return nodes_[static_cast<std::size_t>(id)]; }
+
   int value_count() const { return static_cast<int>(values_.size()); }
+
   int node_count() const { return static_cast<int>(nodes_.size()); }
 
   /// Live nodes, producers before consumers, ties in file order.

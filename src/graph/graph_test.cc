@@ -168,7 +168,9 @@ TEST(Axes, NamesTravelBothWaysAndThroughTransposes) {
   Chain c({&kAddOne, &kSwap, &kNamed, &kAddOne});
   infer_shapes(c.graph);
   name_axes(c.graph);
-  const auto names = [&](int i) { return c.graph.value(c.values[static_cast<std::size_t>(i)]).shape.text(); };
+  const auto names = [&](int i) {
+    return c.graph.value(c.values[static_cast<std::size_t>(i)]).shape.text();
+  };
   EXPECT_EQ(names(0), "c=2,n=3");
   EXPECT_EQ(names(1), "c=2,n=3");
   EXPECT_EQ(names(2), "n=3,c=2");

@@ -112,9 +112,12 @@ int normal_axis(std::int64_t axis, int rank) {
 
 std::string_view category_name(Category category) {
   switch (category) {
-    case Category::fixed: return "fixed";
-    case Category::transposable: return "transposable";
-    case Category::source: break;
+    case Category::fixed:
+      return "fixed";
+    case Category::transposable:
+      return "transposable";
+    case Category::source:
+      break;
   }
   return "source";
 }

@@ -29,19 +29,28 @@ class NodeRef {
   NodeRef(Graph& graph, NodeId id) : graph_(&graph), id_(id) {}
 
   Graph& graph() const { return *graph_; }
+
   Node& node() const { return graph_->node(id_); }
+
   NodeId id() const { return id_; }
+
   Attributes& attrs() const { return node().attrs; }
 
   int input_count() const { return static_cast<int>(node().inputs.size()); }
+
   int output_count() const { return static_cast<int>(node().outputs.size()); }
+
   /// The input is there.
   bool has(int i) const;
   /// Throws Error(bad_input) "input i is missing" when it is not.
   const Value& input(int i) const;
+
   const Shape& shape(int i) const { return input(i).shape; }
+
   int rank(int i) const { return shape(i).rank(); }
+
   DType dtype(int i) const { return input(i).dtype; }
+
   const Value& output(int i = 0) const;
   bool has_output(int i) const;
 
@@ -84,6 +93,7 @@ struct KernelArgs {
   const T* input(std::size_t i) const {
     return reinterpret_cast<const T*>(in[i]);
   }
+
   template <class T>
   T* output(std::size_t i) const {
     return reinterpret_cast<T*>(out[i]);
@@ -98,20 +108,20 @@ using Kernel = std::function<void(const KernelArgs&)>;
 
 /// A way to run a node: layouts in, layouts out, a kernel, and the work that it does.
 struct Offer {
-  std::string kernel;               ///< name shown in plans: "conv_blocked"
-  std::vector<Layout> in, out;      ///< one an input and output, over the axes of the value;
-                                    ///< ignored for absent ones
-  double flops = 0;                 ///< multiply and add count as two
-  double efficiency = 1;            ///< fraction of peak that the kernel reaches on large shapes
-  std::size_t scratch_bytes = 0;    ///< KernelArgs::scratch, 64-byte aligned
-  int in_place = -1;                ///< output 0 may be written over this input, same layout
-  bool relabel = false;             ///< output 0 is input 0 under another name: moves no byte
-  std::function<Kernel()> bind;     ///< called once, when the plan is made; not for a relabel
+  std::string kernel;             ///< name shown in plans: "conv_blocked"
+  std::vector<Layout> in, out;    ///< one an input and output, over the axes of the value;
+                                  ///< ignored for absent ones
+  double flops = 0;               ///< multiply and add count as two
+  double efficiency = 1;          ///< fraction of peak that the kernel reaches on large shapes
+  std::size_t scratch_bytes = 0;  ///< KernelArgs::scratch, 64-byte aligned
+  int in_place = -1;              ///< output 0 may be written over this input, same layout
+  bool relabel = false;           ///< output 0 is input 0 under another name: moves no byte
+  std::function<Kernel()> bind;   ///< called once, when the plan is made; not for a relabel
 };
 
 /// What a plan is made for.
 struct Target {
-  int lanes = 4;    ///< f32 lanes of the widest instruction set in use: the channel block
+  int lanes = 4;  ///< f32 lanes of the widest instruction set in use: the channel block
   int threads = 1;
 };
 
@@ -166,13 +176,14 @@ struct ForeignName {
 /// can show (an index out of range).
 struct ReferenceArgs {
   const NodeRef& node;
-  std::span<const TensorView> in;  ///< data is null where an input is absent
+  std::span<const TensorView> in;   ///< data is null where an input is absent
   std::span<const TensorView> out;  ///< data is null where nobody wants the output
 
   template <class T>
   const T* input(std::size_t i) const {
     return i < in.size() ? reinterpret_cast<const T*>(in[i].data) : nullptr;
   }
+
   template <class T>
   T* output(std::size_t i) const {
     return reinterpret_cast<T*>(out[i].data);

@@ -12,17 +12,24 @@ namespace {
 
 float activate(const Activation& act, float x, float slope) {
   switch (act.kind) {
-    case Activation::Kind::none: break;
-    case Activation::Kind::clip: return std::min(std::max(x, act.a), act.b);
-    case Activation::Kind::leaky: return x < 0 ? act.a * x : x;
-    case Activation::Kind::prelu: return x < 0 ? slope * x : x;
-    case Activation::Kind::sigmoid: return 1.0f / (1.0f + std::exp(-x));
-    case Activation::Kind::tanh: return std::tanh(x);
+    case Activation::Kind::none:
+      break;
+    case Activation::Kind::clip:
+      return std::min(std::max(x, act.a), act.b);
+    case Activation::Kind::leaky:
+      return x < 0 ? act.a * x : x;
+    case Activation::Kind::prelu:
+      return x < 0 ? slope * x : x;
+    case Activation::Kind::sigmoid:
+      return 1.0f / (1.0f + std::exp(-x));
+    case Activation::Kind::tanh:
+      return std::tanh(x);
     case Activation::Kind::hard_sigmoid:
       return std::min(std::max(act.a * x + act.b, 0.0f), 1.0f);
     case Activation::Kind::hard_swish:
       return x * std::min(std::max(x / 6 + 0.5f, 0.0f), 1.0f);
-    case Activation::Kind::silu: return x / (1.0f + std::exp(-x));
+    case Activation::Kind::silu:
+      return x / (1.0f + std::exp(-x));
   }
   return x;
 }

@@ -8,6 +8,7 @@
 #include "graph/op_def.h"
 
 HWY_BEFORE_NAMESPACE();
+
 namespace stowage::HWY_NAMESPACE {
 namespace {
 
@@ -18,6 +19,7 @@ int f32_lanes() {
 
 }  // namespace
 }  // namespace stowage::HWY_NAMESPACE
+
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of small graphs of test operators: conversions at the doors, shared ones, relabels, weights.
+// Plans of small graphs of test operators: conversions at the doors, shared ones, relabels,
+// weights.
 #include <gtest/gtest.h>
 
 #include "graph/op_def.h"
@@ -28,8 +29,7 @@ Kernel plus_kernel(const Mapping& in, const Mapping& out) {
     for (std::int64_t cell = 0; cell < out.cells(); ++cell) {
       const Cell kind = out.inverse(cell, {x, static_cast<std::size_t>(out.shape().rank())});
       if (kind == Cell::gap) continue;
-      args.output<float>(0)[cell] =
-          kind == Cell::tail ? 0 : args.input<float>(0)[in.offset(x)] + w;
+      args.output<float>(0)[cell] = kind == Cell::tail ? 0 : args.input<float>(0)[in.offset(x)] + w;
     }
   };
 }
@@ -68,46 +68,45 @@ const OpDef kAnyPlus{.name = "any_plus",
                      }};
 
 /// [n, c, h, w] -> [n, h, w, c]: the same bytes under permuted names.
-const OpDef kToNhwc{
-    .name = "to_nhwc",
-    .infer =
-        [](const NodeRef& n) {
-          const Shape& s = n.shape(0);
-          n.set_output(0, n.dtype(0), {s[0], s[2], s[3], s[1]});
-        },
-    .reference =
-        [](const ReferenceArgs& a) {
-          const Shape& s = a.in[0].mapping.shape();
-          std::int64_t o = 0;
-          for (std::int64_t n = 0; n < s[0]; ++n)
-            for (std::int64_t h = 0; h < s[2]; ++h)
-              for (std::int64_t w = 0; w < s[3]; ++w)
-                for (std::int64_t c = 0; c < s[1]; ++c)
-                  a.output<float>(0)[o++] =
-                      a.input<float>(0)[((n * s[1] + c) * s[2] + h) * s[3] + w];
-        },
-    .offers =
-        [](const OfferRequest& r, std::vector<Offer>& out) {
-          const Shape &in = r.node.shape(0), &to = r.node.output().shape;
-          const Axis from[] = {in.axis(0), in.axis(2), in.axis(3), in.axis(1)};
-          for (const Layout& l : r.candidates(r.node.node().inputs[0])) {
-            Offer o;
-            o.kernel = "relabel";
-            o.relabel = true;
-            o.in = {l};
-            o.out = {l.renamed(from, to.axes())};
-            out.push_back(std::move(o));
-          }
-          for (const Layout& l : r.candidates(r.node.node().outputs[0])) {
-            Offer o;
-            o.kernel = "relabel";
-            o.relabel = true;
-            o.in = {l.renamed(to.axes(), from)};
-            o.out = {l};
-            out.push_back(std::move(o));
-          }
-        },
-    .axes = nullptr};
+const OpDef kToNhwc{.name = "to_nhwc",
+                    .infer =
+                        [](const NodeRef& n) {
+                          const Shape& s = n.shape(0);
+                          n.set_output(0, n.dtype(0), {s[0], s[2], s[3], s[1]});
+                        },
+                    .reference =
+                        [](const ReferenceArgs& a) {
+                          const Shape& s = a.in[0].mapping.shape();
+                          std::int64_t o = 0;
+                          for (std::int64_t n = 0; n < s[0]; ++n)
+                            for (std::int64_t h = 0; h < s[2]; ++h)
+                              for (std::int64_t w = 0; w < s[3]; ++w)
+                                for (std::int64_t c = 0; c < s[1]; ++c)
+                                  a.output<float>(0)[o++] =
+                                      a.input<float>(0)[((n * s[1] + c) * s[2] + h) * s[3] + w];
+                        },
+                    .offers =
+                        [](const OfferRequest& r, std::vector<Offer>& out) {
+                          const Shape &in = r.node.shape(0), &to = r.node.output().shape;
+                          const Axis from[] = {in.axis(0), in.axis(2), in.axis(3), in.axis(1)};
+                          for (const Layout& l : r.candidates(r.node.node().inputs[0])) {
+                            Offer o;
+                            o.kernel = "relabel";
+                            o.relabel = true;
+                            o.in = {l};
+                            o.out = {l.renamed(from, to.axes())};
+                            out.push_back(std::move(o));
+                          }
+                          for (const Layout& l : r.candidates(r.node.node().outputs[0])) {
+                            Offer o;
+                            o.kernel = "relabel";
+                            o.relabel = true;
+                            o.in = {l.renamed(to.axes(), from)};
+                            o.out = {l};
+                            out.push_back(std::move(o));
+                          }
+                        },
+                    .axes = nullptr};
 
 class Net {
  public:

@@ -14,17 +14,17 @@ namespace stowage::plan {
 /// An offer whose layouts are indices into OfferTable::layouts.
 struct Option {
   Offer offer;
-  bool reference = false;   ///< the fallback: row-major, scalar
+  bool reference = false;  ///< the fallback: row-major, scalar
   std::vector<int> in, out;
-  double bytes = 0;         ///< read and written, padding included
+  double bytes = 0;  ///< read and written, padding included
   double cost_us = 0;
 };
 
 struct OfferTable {
-  std::vector<std::vector<Layout>> layouts;   ///< of each value; [0] is row-major
-  std::vector<int> door;                      ///< of each value: where the caller has or wants it
-  std::vector<NodeId> order;                  ///< live nodes, topological
-  std::vector<std::vector<Option>> options;   ///< of each node of `order`; [0] is row-major
+  std::vector<std::vector<Layout>> layouts;  ///< of each value; [0] is row-major
+  std::vector<int> door;                     ///< of each value: where the caller has or wants it
+  std::vector<NodeId> order;                 ///< live nodes, topological
+  std::vector<std::vector<Option>> options;  ///< of each node of `order`; [0] is row-major
 };
 
 /// Asks every node, in sweeps forth and back until no value gains a layout. `doors`: see

@@ -18,8 +18,8 @@ struct Slot {
   DType dtype = DType::f32;
   Mapping mapping;
   std::shared_ptr<const Tensor> constant;  ///< weights, already in this layout; null: in the arena
-  int alias_of = -1;        ///< the slot whose bytes these are, or -1
-  std::size_t offset = 0;   ///< into the arena; of the aliased slot's memory for an alias
+  int alias_of = -1;                       ///< the slot whose bytes these are, or -1
+  std::size_t offset = 0;  ///< into the arena; of the aliased slot's memory for an alias
 };
 
 struct Step {
@@ -39,18 +39,22 @@ struct NodeReport {
   NodeId node = kNoNode;
   std::string name, op;
   Category category = Category::source;
+
   struct Operand {
     std::string name, shape, layout;
   };
+
   std::vector<Operand> inputs, outputs;  ///< absent ones left out
   std::string kernel;                    ///< "relabel" when it moves no byte
   double cost_us = 0;
+
   struct Lost {
     std::string kernel, layouts;  ///< "nchw -> nchw"
     double cost_us = 0;           ///< of the node alone
 
     friend bool operator==(const Lost&, const Lost&) = default;
   };
+
   std::vector<Lost> lost;
 };
 
@@ -59,7 +63,7 @@ struct ConversionReport {
   std::string value, from, to;
   std::size_t bytes = 0;  ///< read and written
   double cost_us = 0;
-  std::string reason;     ///< "model input", "model output", "'conv1' reads it as ..."
+  std::string reason;  ///< "model input", "model output", "'conv1' reads it as ..."
 };
 
 /// A model input or output: its port, and the slots that set_input fills or read_output reads.
@@ -67,7 +71,7 @@ struct Door {
   Port port;
   std::vector<int> slots;  ///< output: exactly one
   ValueId value = kNoValue;
-  Layout layout;           ///< in which the caller has it or wants it, as far as the planner knows
+  Layout layout;  ///< in which the caller has it or wants it, as far as the planner knows
 };
 
 class Plan {
@@ -88,8 +92,8 @@ class Plan {
   std::vector<std::string> history;           ///< what simplify did
   /// Predicted: of this plan, of MACE's rule, of source order everywhere.
   double cost_us = 0, rule_cost_us = 0, source_cost_us = 0;
-  double lower_bound_us = 0;                  ///< equals cost_us when proved optimal
-  std::size_t touched_bytes = 0;              ///< read and written by all kernels
+  double lower_bound_us = 0;      ///< equals cost_us when proved optimal
+  std::size_t touched_bytes = 0;  ///< read and written by all kernels
 };
 
 /// Throws Error(internal) unless every step's inputs exist in the layout it wants, no two live

@@ -51,8 +51,7 @@ class Verifier {
       if (target.mapping.bytes() != slot.mapping.bytes()) {
         bug(text("'", name(s), "' is not as large as what it relabels"));
       }
-    } else if (slot.constant == nullptr &&
-               slot.offset + slot.mapping.bytes() > plan_.arena_bytes) {
+    } else if (slot.constant == nullptr && slot.offset + slot.mapping.bytes() > plan_.arena_bytes) {
       bug(text("'", name(s), "' lies outside the arena"));
     }
   }

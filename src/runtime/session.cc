@@ -35,7 +35,8 @@ bool has_axis(const Shape& shape, Axis axis) { return shape.index_of(axis) >= 0;
 Mapping over_port_axes(const Mapping& view, const Port& port) {
   const Shape &from = view.shape(), &to = port.shape;
   const auto refuse = [&]() {
-    fail(ErrorCode::bad_input, "'", port.name, "' has the shape ", to.text(), ", not ", from.text());
+    fail(ErrorCode::bad_input, "'", port.name, "' has the shape ", to.text(), ", not ",
+         from.text());
   };
   bool by_name = true;
   for (int i = 0; i < from.rank(); ++i) by_name &= from[i] == 1 || has_axis(to, from.axis(i));
@@ -47,8 +48,8 @@ Mapping over_port_axes(const Mapping& view, const Port& port) {
     }
     return view;
   }
-  if (from.rank() != to.rank() || !std::equal(from.extents().begin(), from.extents().end(),
-                                              to.extents().begin())) {
+  if (from.rank() != to.rank() ||
+      !std::equal(from.extents().begin(), from.extents().end(), to.extents().begin())) {
     refuse();
   }
   return Mapping(view.layout().renamed(from.axes(), to.axes()), to, view.element_bytes());

@@ -13,8 +13,7 @@ void Tensor::Free::operator()(std::byte* p) const noexcept { std::free(p); }
 
 Tensor::Tensor() : Tensor(DType::f32, Shape("a", {0})) {}
 
-Tensor::Tensor(DType dtype, const Shape& shape)
-    : Tensor(dtype, shape, Layout::row_major(shape)) {}
+Tensor::Tensor(DType dtype, const Shape& shape) : Tensor(dtype, shape, Layout::row_major(shape)) {}
 
 Tensor::Tensor(DType dtype, const Shape& shape, const Layout& layout)
     : dtype_(dtype),

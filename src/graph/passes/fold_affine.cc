@@ -15,7 +15,9 @@ struct Affine {
   std::vector<float> scale, shift;  // one a channel
 };
 
-std::span<const float> floats(const Tensor* t) { return t->as<float>().first(static_cast<std::size_t>(t->shape().elements())); }
+std::span<const float> floats(const Tensor* t) {
+  return t->as<float>().first(static_cast<std::size_t>(t->shape().elements()));
+}
 
 /// The elements of a constant operand of an elementwise node, one a channel (axis 1 of `x`), or
 /// nothing when it varies along another axis.
@@ -117,7 +119,8 @@ bool fold_into_conv(Graph& graph, NodeId conv, NodeId follower, const Affine& af
     for (std::int64_t b = 0; b < s[1]; ++b) {
       const std::int64_t o = transposed ? a / (s[0] / group) * s[1] + b : a;
       for (std::int64_t k = 0; k < run; ++k) {
-        data[static_cast<std::size_t>((a * s[1] + b) * run + k)] *= affine.scale[static_cast<std::size_t>(o)];
+        data[static_cast<std::size_t>((a * s[1] + b) * run + k)] *=
+            affine.scale[static_cast<std::size_t>(o)];
       }
     }
   }

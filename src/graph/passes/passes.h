@@ -17,6 +17,7 @@ bool fuse_residual(Graph& graph);
 bool fuse_activation(Graph& graph);
 
 /// The only node that reads the value, or kNoNode when there are more or it is a graph output.
-NodeId sole_reader(const Graph& graph, const std::vector<std::vector<NodeId>>& readers, ValueId value);
+NodeId sole_reader(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
+                   ValueId value);
 
 }  // namespace stowage

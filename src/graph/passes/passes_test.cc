@@ -90,6 +90,7 @@ class Net {
   static Shape shape_of(std::initializer_list<std::int64_t> extents) {
     return Shape(std::string_view("abcd").substr(0, extents.size()), extents);
   }
+
   static std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 };
 
@@ -190,7 +191,9 @@ const Case kCases[] = {
      },
      1},
     {"an output that is an identity of the input stays",
-     [](Net& n) { n.graph.outputs = {n.add("identity", {n.input({2, 3})})}; },
+     [](Net& n) {
+       n.graph.outputs = {n.add("identity", {n.input({2, 3})})};
+     },
      1},
     {"a scalar that would enlarge x does not fold",
      [](Net& n) {
@@ -223,8 +226,9 @@ const Case kCases[] = {
        const ValueId x = n.input({1, 3, 5, 4});
        Attributes a;
        a.set("axis", std::int64_t{3});
-       const ValueId y = n.add("concat", {last(n, n.conv(x, 3, 2)), last(n, n.conv(x, 3, 4)),
-                                          n.constant({1, 5, 4, 1})}, a);
+       const ValueId y =
+           n.add("concat",
+                 {last(n, n.conv(x, 3, 2)), last(n, n.conv(x, 3, 4)), n.constant({1, 5, 4, 1})}, a);
        n.graph.outputs = {first(n, y)};
      },
      3},
@@ -241,7 +245,9 @@ const Case kCases[] = {
      },
      3},
     {"zeros around the input of a convolution are its padding",
-     [](Net& n) { n.graph.outputs = {n.conv(pad(n, n.input({1, 3, 5, 4}), {0, 0, 0, 1, 0, 0, 2, 3}), 3, 2)}; },
+     [](Net& n) {
+       n.graph.outputs = {n.conv(pad(n, n.input({1, 3, 5, 4}), {0, 0, 0, 1, 0, 0, 2, 3}), 3, 2)};
+     },
      1},
     {"and through a transpose",
      [](Net& n) {
@@ -250,7 +256,9 @@ const Case kCases[] = {
      },
      2},
     {"zeros in channels stay",
-     [](Net& n) { n.graph.outputs = {n.conv(pad(n, n.input({1, 2, 5, 4}), {0, 1, 0, 0, 0, 0, 0, 0}), 3, 2)}; },
+     [](Net& n) {
+       n.graph.outputs = {n.conv(pad(n, n.input({1, 2, 5, 4}), {0, 1, 0, 0, 0, 0, 0, 0}), 3, 2)};
+     },
      2},
 };
 

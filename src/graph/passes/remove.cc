@@ -12,8 +12,8 @@ bool remove_dead_nodes(Graph& graph) {
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     bool wanted = false;
     for (ValueId v : graph.node(*it).outputs) {
-      wanted |= v != kNoValue &&
-                (graph.is_output(v) || !readers[static_cast<std::size_t>(v)].empty());
+      wanted |=
+          v != kNoValue && (graph.is_output(v) || !readers[static_cast<std::size_t>(v)].empty());
     }
     if (wanted) continue;
     Patch patch(graph, text("remove '", graph.node(*it).name, "': nobody reads it"));
