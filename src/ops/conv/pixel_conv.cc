@@ -20,6 +20,8 @@ namespace {
 // Tables live on the stack of the task.
 constexpr int kTableEntries = 2048, kMostPixels = 512;
 constexpr std::int64_t kCopyFloats = 6144;
+/// Runs of input channels beyond this are as good as any.
+constexpr std::int64_t kLongRun = 16;
 /// Pixels at the border of the image that a task must be able to copy before it has to stop.
 constexpr std::int64_t kLeastBorder = 16;
 
@@ -368,8 +370,9 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
                   static_cast<double>(f.in_channels * f.w.taps());
     const double used =
         static_cast<double>(f.out_channels) / static_cast<double>(round_up(f.out_channels, lanes));
-    // Short runs wait for pointers, single pixels for weights.
-    const auto run = static_cast<double>(conv->gemm.run);
+    // Short runs wait for pointers, single pixels for weights. A block of channels is unrolled and
+    // a longer run gains nothing on it: whole ResNets in NHWC are no faster than in blocks.
+    const auto run = static_cast<double>(std::min(conv->gemm.run, kLongRun));
     const double pixels = std::min(1.0, static_cast<double>(f.w.out_pixels()) / 6);
     offer.efficiency = 0.97 * used * run / (run + 1) * std::max(pixels, 0.05);
     offer.bind = [conv] {
