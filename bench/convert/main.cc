@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_convert [--set goals|channels|sizes|ranks|all] [--threads N] [--cold] [--rounds N]
 //               [--filter TEXT] [--only CONTENDER] [--json FILE] [--no-check]
+//               [--from LAYOUT --to LAYOUT --shape SHAPE [--dtype T]]: a case of one's own
 // Prints, for each case, the time of memcpy for the same bytes and what fraction of its speed each
 // contender reaches; every contender's result is checked before it is timed.
 #include <chrono>
@@ -17,7 +18,7 @@ namespace stowage::bench {
 namespace {
 
 struct Arguments {
-  std::string set = "goals", filter, only, json;
+  std::string set = "goals", filter, only, json, from, to, shape, dtype = "f32";
   int threads = 1;
   bool check = true;
   Settings settings;
@@ -37,6 +38,14 @@ Arguments parse(int argc, char** argv) {
       a.filter = value();
     } else if (key == "--only") {
       a.only = value();
+    } else if (key == "--from") {
+      a.from = value();
+    } else if (key == "--to") {
+      a.to = value();
+    } else if (key == "--shape") {
+      a.shape = value();
+    } else if (key == "--dtype") {
+      a.dtype = value();
     } else if (key == "--json") {
       a.json = value();
     } else if (key == "--threads") {
@@ -134,9 +143,15 @@ int run(int argc, char** argv) {
       "%s, %d thread(s), %s caches; columns: case, shape, type, bytes moved, kernel, memcpy us, "
       "then fractions of memcpy's speed\n",
       machine().c_str(), args.threads, args.settings.cold ? "cold" : "warm");
+  if (!args.shape.empty()) {
+    const DType dtype = parse_dtype(args.dtype);
+    report["cases"].push_back(
+        run_case({"own", args.from, args.to, Shape::parse(args.shape), dtype, dtype}, args));
+  }
   const std::vector<std::string> sets =
-      args.set == "all" ? std::vector<std::string>{"goals", "channels", "sizes", "ranks"}
-                        : std::vector{args.set};
+      !args.shape.empty() ? std::vector<std::string>{}
+      : args.set == "all" ? std::vector<std::string>{"goals", "channels", "sizes", "ranks"}
+                          : std::vector{args.set};
   for (const std::string& set : sets) {
     for (const Case& c : cases(set)) {
       if (std::string(c.name).find(args.filter) == std::string::npos) continue;

@@ -42,6 +42,13 @@ struct CopyBlock {
   const Byte* src_end;  ///< as above
 };
 
+/// Whether so many lines at this distance are more than 16 for each of the sets of an L1 cache of
+/// 64 sets that they fall into: no such cache holds them at once.
+constexpr bool crowded(std::int64_t distance, std::int64_t lines) {
+  const std::int64_t power = distance & -distance;
+  return lines * (power < 4096 ? power : 4096) > 16 * 4096;
+}
+
 /// mean and norm of a row: none, the same for all, or one for each element.
 struct RowMap {
   enum class Mode : std::uint8_t { none, scalar, each } mode = Mode::none;

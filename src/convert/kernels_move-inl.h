@@ -66,6 +66,17 @@ template <int E, int kB>
 using TileTag =
     hn::FixedTag<typename Element<E>::Type, 16 / sizeof(typename Element<E>::Type) * kB>;
 
+/// Columns nearer than this need no prefetch: their lines are neighbours.
+inline constexpr std::int64_t kFarColumns = 192;
+
+HWY_INLINE void prefetch_for_write(const Byte* p) {
+#if defined(__GNUC__)
+  __builtin_prefetch(p, 1, 3);
+#else
+  static_cast<void>(p);
+#endif
+}
+
 /// Rows at any place, from column `offset` on.
 template <int kL>
 struct AnyRows {
@@ -100,14 +111,16 @@ struct EvenRows {
 
   HWY_INLINE void next_row() { row += stride; }
 
-  HWY_INLINE void next_columns() {
-    p0 += 16;
-    p1 += 16;
-    p2 += 16;
-    p3 += 16;
-  }
+  HWY_INLINE void next_columns() { skip(16); }
 
   HWY_INLINE void first_row() { row = 0; }
+
+  HWY_INLINE void skip(std::int64_t bytes) {
+    p0 += bytes;
+    p1 += bytes;
+    p2 += bytes;
+    p3 += bytes;
+  }
 };
 
 /// Register k of a tile: 16 bytes of each of the rows k, L + k, 2L + k, ...
@@ -192,8 +205,9 @@ HWY_INLINE void store_some(V v, Byte* p, std::int64_t n) {
   if (n & 1) *p = static_cast<Byte>(rest);
 }
 
-/// kB * 16 / E rows from b, all columns; at least a tile of them.
-template <int E, int kB, class Rows>
+/// kB * 16 / E rows from b, all columns; at least a tile of them. `kAhead`: the lines of the next band
+/// are asked for. Stores wait for their lines in order, so that each line that is late holds up all.
+template <int E, int kB, bool kAhead, class Rows>
 HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, Rows last) {
   constexpr std::int64_t kL = 16 / E;
   using T = typename Element<E>::Type;
@@ -204,6 +218,7 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
     const auto run = [&](Rows& from) HWY_ATTR {
       tile<E, kB>(from, [&](int, auto v) HWY_ATTR {
         hn::StoreU(v, d, reinterpret_cast<T*>(to));
+        if constexpr (kAhead) prefetch_for_write(to + kB * 16);
         to += stride;
       });
     };
@@ -227,6 +242,30 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
   }
 }
 
+/// All whole bands of kB * 16 / E rows, but one tile of columns after the other: for columns at
+/// such a distance that many of them crowd the same few sets of the cache.
+template <int E, int kB>
+std::int64_t columns_first(const TransposeBlock& t) {
+  constexpr std::int64_t kL = 16 / E, kRows = kL * kB;
+  using T = typename Element<E>::Type;
+  const TileTag<E, kB> d;
+  const std::int64_t stride = t.col_stride, step = kRows * t.row_stride, whole = t.nb / kRows;
+  for (std::int64_t next = 0; next < t.na; next += kL) {
+    const std::int64_t a = std::min(next, t.na - kL);
+    EvenRows<kL> rows(t.rows[0] + a * E, t.row_stride);
+    Byte* first = t.cols[0] + a * stride;
+    for (std::int64_t k = 0; k < whole; ++k, first += kB * 16) {
+      Byte* to = first;
+      tile<E, kB>(rows, [&](int, auto v) HWY_ATTR {
+        hn::StoreU(v, d, reinterpret_cast<T*>(to));
+        to += stride;
+      });
+      rows.skip(step);
+    }
+  }
+  return whole * kRows;
+}
+
 /// As band_tiles, for columns fewer than a tile: a row is read past its end.
 template <int E, int kB, class Rows>
 HWY_INLINE void band_narrow(const TransposeBlock& t, std::int64_t b, Rows rows) {
@@ -245,11 +284,12 @@ void band(const TransposeBlock& t, std::int64_t b) {
     const std::int64_t last = (t.na - kL) * E;
     if (t.row_stride != 0) {
       using Rows = EvenRows<kL>;
-      return band_tiles<E, kB>(t, b, Rows(t.row(b), t.row_stride),
-                               Rows(t.row(b) + last, t.row_stride));
+      const Rows first(t.row(b), t.row_stride), end(t.row(b) + last, t.row_stride);
+      if (t.col_stride >= kFarColumns) return band_tiles<E, kB, true>(t, b, first, end);
+      return band_tiles<E, kB, false>(t, b, first, end);
     }
     using Rows = AnyRows<kL>;
-    return band_tiles<E, kB>(t, b, Rows{t.rows + b, 0}, Rows{t.rows + b, last});
+    return band_tiles<E, kB, false>(t, b, Rows{t.rows + b, 0}, Rows{t.rows + b, last});
   }
   if (t.row_stride > 0 && t.src_end - t.row(b + kRows - 1) >= 16) {
     return band_narrow<E, kB>(t, b, EvenRows<kL>(t.row(b), t.row_stride));
@@ -311,6 +351,9 @@ void bands(const TransposeBlock& t) {
   }
   if (t.nb < kL) return thin_band<E>(t);
   std::int64_t b = 0;
+  if (t.row_stride != 0 && t.na >= kL && t.col_stride != 0 && t.col_stride % 2048 == 0 &&
+      !crowded(t.row_stride, kL * kB))
+    b = columns_first<E, kB>(t);
   for (; b + kL * kB <= t.nb; b += kL * kB) band<E, kB>(t, b);
   // The rest is taken again from the end, with the narrowest band that holds it.
   const std::int64_t rest = t.nb - b;

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/checked.h"
+
 namespace stowage::conversion {
 namespace {
 
@@ -91,7 +93,6 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
       kernels_(kernels()) {
   block_.rows = rows_;
   block_.cols = columns_;
-  block_.src_end = src_end;
 }
 
 void UnitRunner::run(const Unit& unit) noexcept {
@@ -139,6 +140,7 @@ void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool
   // wait until every store before them, those of the last kernel too, has left for the cache.
   block_.row_stride = 0;
   block_.col_stride = 0;
+  block_.src_end = src_end_;
   block_.na = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
   if (!full && job_.b.count == 1 && unit.b + nb <= job_.b.valid) {
     block_.row_stride = job_.b.loops[0].is;
@@ -165,6 +167,20 @@ void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexc
   if (block.na > 0 && block.nb > 0) kernels_.transpose[log2_of(element)](block);
 }
 
+/// Rows at such a distance that they crowd the same few sets of the cache would be fetched again
+/// for each 16 bytes of a line; they are copied next to each other first.
+void UnitRunner::gather_crowded_rows() noexcept {
+  const std::int64_t run = block_.na * job_.src_bytes, pitch = round_up(run, 64) + 64;
+  const std::int64_t at_once = 16 / job_.src_bytes * 4;  // rows of one tile
+  if (block_.row_stride == 0 || !crowded(block_.row_stride, std::min(at_once, block_.nb)) ||
+      pitch * block_.nb > static_cast<std::int64_t>(kScratchBytes))
+    return;
+  kernels_.copy({rows_[0], scratch_, block_.nb, block_.row_stride, pitch, run, run, src_end_});
+  rows_[0] = scratch_;
+  block_.row_stride = pitch;
+  block_.src_end = scratch_ + kScratchBytes;
+}
+
 void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
   locate(unit, na, nb, false);
   block_.nb = nb;
@@ -176,6 +192,7 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
     for (std::int64_t b = 0; any_zero_row_ && b < nb; ++b) {
       if (rows_[b] == nullptr) rows_[b] = zero_bytes();
     }
+    gather_crowded_rows();
     transpose_bytes(block_, job_.dst_bytes);
   }
   for (std::int64_t a = block_.na; a < na; ++a) {

@@ -33,6 +33,7 @@ class UnitRunner {
   void zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
 
   void locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept;
+  void gather_crowded_rows() noexcept;
   void transpose_bytes(const TransposeBlock& block, int element) noexcept;
   void transpose_then_cast(const Unit& unit) noexcept;
   void cast_then_transpose(const Unit& unit) noexcept;
@@ -40,7 +41,7 @@ class UnitRunner {
   RowMap row_map(const Chain& chain, std::int64_t start, std::int64_t n,
                  std::int64_t base) noexcept;
 
-  static constexpr std::size_t kScratchBytes = 16384 + 64;
+  static constexpr std::size_t kScratchBytes = 24 * 1024 + 64;
 
   const Job& job_;
   const RowCast& cast_;
