@@ -22,9 +22,6 @@ bool at_door(const Graph& graph, const OfferTable& table, ValueId value, int to)
 double move_us(const Graph& graph, const OfferTable& table, const Target& target,
                const Rates& rates, ValueId value, int to, const Conversion& conversion);
 
-/// For each node its cheapest option that keeps every activation row-major.
-std::vector<int> source_choice(const Graph& graph, const OfferTable& table);
-
 /// "optimal", "rule", "source"
 std::string_view planner_name(PlanOptions::Planner planner);
 

@@ -4,6 +4,7 @@
 
 #include "plan/build.h"
 #include "plan/rule.h"
+#include "plan/source_order.h"
 
 namespace stowage::plan {
 
@@ -24,8 +25,14 @@ Decision decide(Graph& graph, const PlanOptions& options) {
   d.target = host_target(options.threads);
   d.table = collect_offers(graph, d.target, options.rates, options.doors);
   d.problem = make_problem(graph, d.table, d.target, options.rates);
-  d.source = evaluate(d.problem, source_choice(graph, d.table));
-  d.rule = evaluate(d.problem, rule_choice(graph, d.table, d.target));
+  const auto evaluated = [&](const std::vector<int>& choice, const std::vector<bool>& apart) {
+    return evaluate_apart(graph, d.table, d.problem, d.target, options.rates, choice, apart);
+  };
+  const std::vector<int> source = source_choice(graph, d.table, d.target, options.rates);
+  d.source = evaluated(source, std::vector<bool>(source.size(), true));
+  std::vector<bool> apart = rule_formats(graph, d.table.order);
+  apart.flip();
+  d.rule = evaluated(rule_choice(graph, d.table, d.target, source), apart);
   for (Solution* baseline : {&d.source, &d.rule}) baseline->lower_bound = baseline->cost;
   if (options.planner != PlanOptions::Planner::optimal) {
     d.chosen = options.planner == PlanOptions::Planner::rule ? d.rule : d.source;

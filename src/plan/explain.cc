@@ -54,7 +54,8 @@ void node(std::string& out, std::size_t number, const NodeReport& n,
       const bool ours = std::any_of(operands.begin(), operands.end(), [&](const auto& o) {
         return o.name == c.value && o.layout == c.*side;
       });
-      if (ours) out += text("    ", verb, "  ", move_line(c), "\n");
+      if (ours && (c.node == kNoNode || c.node == n.node))
+        out += text("    ", verb, "  ", move_line(c), "\n");
     }
   };
   moved("in   ", n.inputs, &ConversionReport::to);

@@ -90,31 +90,6 @@ double move_us(const Graph& graph, const OfferTable& table, const Target& target
   return at_door(graph, table, value, to) ? std::max(us - rates.call_us, 0.0) : us;
 }
 
-std::vector<int> source_choice(const Graph& graph, const OfferTable& table) {
-  std::vector<int> choice;
-  for (std::size_t i = 0; i < table.order.size(); ++i) {
-    const Node& n = graph.node(table.order[i]);
-    const auto row_major = [&](const std::vector<ValueId>& values,
-                               const std::vector<int>& layouts) {
-      for (std::size_t k = 0; k < values.size(); ++k) {
-        const bool fixed = values[k] == kNoValue || graph.value(values[k]).constant != nullptr;
-        if (!fixed && layouts[k] != 0) return false;
-      }
-      return true;
-    };
-    int best = 0;
-    for (std::size_t k = 1; k < table.options[i].size(); ++k) {
-      const Option& o = table.options[i][k];
-      if (row_major(n.inputs, o.in) && row_major(n.outputs, o.out) &&
-          o.cost_us < table.options[i][idx(best)].cost_us) {
-        best = static_cast<int>(k);
-      }
-    }
-    choice.push_back(best);
-  }
-  return choice;
-}
-
 namespace {
 
 /// The reference as a kernel: views are made once, pointers come with each call.
@@ -152,6 +127,10 @@ class Builder {
       slot_of_[v].assign(table.layouts[v].size(), -1);
       read_[v].assign(table.layouts[v].size(), false);
     }
+    own_moves_.resize(table.order.size());
+    for (const Move& m : solution.moves) {
+      if (m.node >= 0) own_moves_[idx(m.node)].push_back(&m);
+    }
   }
 
   void build(bool release_constants) {
@@ -176,20 +155,35 @@ class Builder {
     for (std::size_t i = 0; i < table_.order.size(); ++i) {
       const Node& n = graph_.node(table_.order[i]);
       for (std::size_t k = 0; k < n.inputs.size(); ++k) {
-        if (n.inputs[k] != kNoValue) read_[idx(n.inputs[k])][idx(chosen(i).in[k])] = true;
+        if (n.inputs[k] == kNoValue) continue;
+        const Move* own = own_move(i, n.inputs[k], chosen(i).in[k], &Move::to);
+        read_[idx(n.inputs[k])][idx(own == nullptr ? chosen(i).in[k] : own->from)] = true;
       }
     }
     for (auto m = solution_.moves.rbegin(); m != solution_.moves.rend(); ++m) {
       const auto v = idx(m->value);
+      if (m->node >= 0) continue;
       if (is_input(graph_, m->value) || graph_.value(m->value).constant) continue;
       if (read_[v][idx(m->to)]) read_[v][idx(m->from)] = true;
     }
   }
 
+  /// The conversion of `v` that node `i` has to itself and whose `side` is `layout`, or null.
+  const Move* own_move(std::size_t i, ValueId v, int layout, int Move::*side) const {
+    for (const Move* m : own_moves_[i]) {
+      if (m->value == v && m->*side == layout) return m;
+    }
+    return nullptr;
+  }
+
   int slot(ValueId v, int layout) {
     int& s = slot_of_[idx(v)][idx(layout)];
-    if (s >= 0) return s;
-    s = static_cast<int>(plan_.slots.size());
+    if (s < 0) s = new_slot(v, layout);
+    return s;
+  }
+
+  int new_slot(ValueId v, int layout) {
+    const int s = static_cast<int>(plan_.slots.size());
     const Value& value = graph_.value(v);
     plan_.slots.push_back({.value = v,
                            .dtype = value.dtype,
@@ -241,11 +235,23 @@ class Builder {
     Step step;
     step.kind = Step::Kind::call;
     step.node = table_.order[i];
+    std::map<const Move*, int> copies;  // slots that are this node's alone
     for (std::size_t k = 0; k < n.inputs.size(); ++k) {
-      step.in.push_back(n.inputs[k] == kNoValue ? -1 : slot(n.inputs[k], option.in[k]));
+      const Move* own = own_move(i, n.inputs[k], option.in[k], &Move::to);
+      if (own != nullptr && copies.count(own) == 0) {
+        copies[own] = new_slot(own->value, own->to);
+        add_conversion(slot(own->value, own->from), copies[own]);
+      }
+      step.in.push_back(n.inputs[k] == kNoValue ? -1
+                        : own != nullptr        ? copies[own]
+                                                : slot(n.inputs[k], option.in[k]));
     }
     for (std::size_t k = 0; k < n.outputs.size(); ++k) {
-      step.out.push_back(n.outputs[k] == kNoValue ? -1 : slot(n.outputs[k], option.out[k]));
+      const Move* own = own_move(i, n.outputs[k], option.out[k], &Move::from);
+      if (own != nullptr) copies[own] = new_slot(own->value, own->from);
+      step.out.push_back(n.outputs[k] == kNoValue ? -1
+                         : own != nullptr         ? copies[own]
+                                                  : slot(n.outputs[k], option.out[k]));
     }
     if (option.offer.relabel) {
       plan_.slots[idx(step.out[0])].alias_of = step.in[0];
@@ -254,23 +260,29 @@ class Builder {
       calls_.push_back({plan_.steps.size(), i});
       plan_.steps.push_back(std::move(step));
     }
-    for (ValueId v : n.outputs) {
-      if (v != kNoValue) add_moves(v);
+    for (std::size_t k = 0; k < n.outputs.size(); ++k) {
+      if (n.outputs[k] == kNoValue) continue;
+      const Move* own = own_move(i, n.outputs[k], option.out[k], &Move::from);
+      if (own != nullptr) add_conversion(copies[own], slot(own->value, own->to));
+      add_moves(n.outputs[k]);
     }
   }
 
   void add_moves(ValueId v) {
     for (const Move& m : solution_.moves) {
-      if (m.value != v || !read_[idx(v)][idx(m.to)]) continue;
-      Step step;
-      step.kind = Step::Kind::convert;
-      step.src = slot(v, m.from);
-      step.dst = slot(v, m.to);
-      const Slot &src = plan_.slots[idx(step.src)], &dst = plan_.slots[idx(step.dst)];
-      step.conversion =
-          std::make_unique<Conversion>(src.dtype, src.mapping, dst.dtype, dst.mapping);
-      plan_.steps.push_back(std::move(step));
+      if (m.node >= 0 || m.value != v || !read_[idx(v)][idx(m.to)]) continue;
+      add_conversion(slot(v, m.from), slot(v, m.to));
     }
+  }
+
+  void add_conversion(int from, int to) {
+    Step step;
+    step.kind = Step::Kind::convert;
+    step.src = from;
+    step.dst = to;
+    const Slot &src = plan_.slots[idx(from)], &dst = plan_.slots[idx(to)];
+    step.conversion = std::make_unique<Conversion>(src.dtype, src.mapping, dst.dtype, dst.mapping);
+    plan_.steps.push_back(std::move(step));
   }
 
   void bind_kernel(const Call& call) {
@@ -364,8 +376,9 @@ class Builder {
   Graph& graph_;
   const OfferTable& table_;
   const Solution& solution_;
-  std::vector<std::vector<int>> slot_of_;  // by value and layout
-  std::vector<std::vector<bool>> read_;    // by value and layout
+  std::vector<std::vector<int>> slot_of_;            // by value and layout
+  std::vector<std::vector<bool>> read_;              // by value and layout
+  std::vector<std::vector<const Move*>> own_moves_;  // by node
   std::vector<Call> calls_;
 };
 
@@ -389,7 +402,7 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOp
   plan->lower_bound_us = decision.chosen.lower_bound;
   plan->rule_cost_us = decision.rule.cost;
   plan->source_cost_us = decision.source.cost;
-  plan::report(*plan, decision.table, decision.chosen, decision.target, options.rates);
+  plan::report(*plan, decision.table, decision.chosen);
   plan::build(*plan, decision.table, decision.chosen, plan->graph.use_count() == 1);
   verify(*plan);
   if (plan->arena_bytes > static_cast<std::size_t>(options.limits.total_bytes)) {

@@ -63,7 +63,8 @@ struct ConversionReport {
   std::string value, from, to;
   std::size_t bytes = 0;  ///< read and written
   double cost_us = 0;
-  std::string reason;  ///< "model input", "model output", "'conv1' reads it as ..."
+  std::string reason;     ///< "model input", "model output", "read by 'conv1' (conv_blocked)"
+  NodeId node = kNoNode;  ///< which alone reads or writes the copy
 };
 
 /// A model input or output: its port, and the slots that set_input fills or read_output reads.

@@ -43,7 +43,7 @@ class Reporter {
     plan_.nodes.push_back(std::move(r));
   }
 
-  void move(const Move& m, const Target& target, const Rates& rates) {
+  void move(const Move& m) {
     const Value& value = graph_.value(m.value);
     if (value.constant != nullptr) return;
     const Layout &from = table_.layouts[idx(m.value)][idx(m.from)],
@@ -57,8 +57,9 @@ class Reporter {
     r.from = from.spelling();
     r.to = to.spelling();
     r.bytes = c.bytes_moved();
-    r.cost_us = move_us(graph_, table_, target, rates, m.value, m.to, c);
+    r.cost_us = m.cost;
     r.reason = reason(m);
+    if (m.node >= 0) r.node = table_.order[idx(m.node)];
     plan_.touched_bytes += r.bytes;
     plan_.conversions.push_back(std::move(r));
   }
@@ -86,6 +87,12 @@ class Reporter {
   }
 
   std::string reason(const Move& m) const {
+    if (m.node >= 0) {
+      const Node& n = graph_.node(table_.order[idx(m.node)]);
+      const bool reads = std::find(n.inputs.begin(), n.inputs.end(), m.value) != n.inputs.end();
+      const Option& o = table_.options[idx(m.node)][idx(solution_.choice[idx(m.node)])];
+      return text(reads ? "read" : "written", " by '", n.name, "' (", o.offer.kernel, ")");
+    }
     std::string readers;
     int count = 0;
     for (std::size_t i = 0; i < table_.order.size(); ++i) {
@@ -117,11 +124,10 @@ class Reporter {
 
 }  // namespace
 
-void report(Plan& plan, const OfferTable& table, const Solution& solution, const Target& target,
-            const Rates& rates) {
+void report(Plan& plan, const OfferTable& table, const Solution& solution) {
   Reporter reporter(plan, table, solution);
   for (std::size_t i = 0; i < table.order.size(); ++i) reporter.node(i);
-  for (const Move& m : solution.moves) reporter.move(m, target, rates);
+  for (const Move& m : solution.moves) reporter.move(m);
 }
 
 }  // namespace stowage::plan

@@ -9,7 +9,6 @@
 namespace stowage::plan {
 
 /// Fills Plan::nodes, conversions and touched_bytes.
-void report(Plan& plan, const OfferTable& table, const Solution& solution, const Target& target,
-            const Rates& rates);
+void report(Plan& plan, const OfferTable& table, const Solution& solution);
 
 }  // namespace stowage::plan

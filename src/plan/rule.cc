@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "plan/build.h"
-
 namespace stowage::plan {
 
 namespace {
@@ -182,10 +180,11 @@ std::vector<bool> rule_formats(const Graph& graph, const std::vector<NodeId>& or
   return Propagation(graph, order).run();
 }
 
-std::vector<int> rule_choice(const Graph& graph, const OfferTable& table, const Target& target) {
+std::vector<int> rule_choice(const Graph& graph, const OfferTable& table, const Target& target,
+                             const std::vector<int>& source) {
   const std::vector<bool> is_auto = rule_formats(graph, table.order);
   const std::vector<int> wanted = auto_layouts(graph, table, target);
-  std::vector<int> choice = source_choice(graph, table);
+  std::vector<int> choice = source;
   for (std::size_t i = 0; i < table.order.size(); ++i) {
     if (!is_auto[i]) continue;
     const Node& n = graph.node(table.order[i]);

@@ -22,8 +22,9 @@ std::vector<bool> rule_formats(const Graph& graph, const std::vector<NodeId>& or
 
 /// An option for each node. AUTO: the cheapest whose operands all lie in channel blocks as wide
 /// as the target's vectors; without one, the cheapest whose results do; without one, a fixed
-/// operator takes the cheapest there is. All others: the cheapest that is row-major. Values without
-/// an axis `c` stay row-major.
-std::vector<int> rule_choice(const Graph& graph, const OfferTable& table, const Target& target);
+/// operator takes the cheapest there is. All others: that of `source`, see source_choice. Values
+/// without an axis `c` stay row-major.
+std::vector<int> rule_choice(const Graph& graph, const OfferTable& table, const Target& target,
+                             const std::vector<int>& source);
 
 }  // namespace stowage::plan

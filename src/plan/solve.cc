@@ -61,7 +61,7 @@ Tree cheapest_tree(const Problem::Value& value, int v, int produced, unsigned ne
   out.cost = 0;
   for (unsigned m = best; states[m].to >= 0; m &= ~(1u << states[m].to)) {
     const State& s = states[m];
-    out.moves.push_back({v, s.from, s.to, value.convert[s.from * k + s.to]});
+    out.moves.push_back({v, s.from, s.to, value.convert[s.from * k + s.to], -1});
   }
   std::reverse(out.moves.begin(), out.moves.end());
   for (const Move& m : out.moves) out.cost += m.cost;

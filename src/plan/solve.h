@@ -36,6 +36,7 @@ struct Problem {
 struct Move {
   int value = 0, from = 0, to = 0;
   double cost = 0;
+  int node = -1;  ///< which alone reads or writes the copy; -1: whoever wants it
 };
 
 struct Solution {
