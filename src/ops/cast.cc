@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements of another dtype.
 #include "ops/elements.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/rows/axis_loops.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -48,16 +50,48 @@ void infer_cast_like(const NodeRef& node) {
   node.node().op = find_op("cast");  // which it is, once the dtype is known
 }
 
-void reference(const ReferenceArgs& args) {
-  for_dtype(args.in[0].dtype, [&]<class From>() {
-    for_dtype(args.out[0].dtype, [&]<class To>() {
-      const From* x = args.input<From>(0);
-      To* y = args.output<To>(0);
-      for (std::int64_t i = 0; i < args.out[0].mapping.shape().elements(); ++i) {
-        y[i] = element_cast<To>(x[i]);
-      }
+void cast_elements(DType from, const std::byte* x, DType to, std::byte* y, std::int64_t n) {
+  for_dtype(from, [&]<class From>() {
+    for_dtype(to, [&]<class To>() {
+      const auto* in = reinterpret_cast<const From*>(x);
+      auto* out = reinterpret_cast<To*>(y);
+      for (std::int64_t i = 0; i < n; ++i) out[i] = element_cast<To>(in[i]);
     });
   });
+}
+
+void reference(const ReferenceArgs& args) {
+  cast_elements(args.in[0].dtype, args.in[0].data, args.out[0].dtype, args.out[0].data,
+                args.out[0].mapping.shape().elements());
+}
+
+/// Any layout; zero stays zero in its tails.
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const DType from = node.dtype(0), to = node.output().dtype;
+  if (node.shape(0).elements() == 0) return;
+  for (const Layout& layout : elementwise_layouts(request)) {
+    const Follower x = broadcast_follower(node, 0, layout);
+    const Mapping in(x.mapping.layout(), node.shape(0), dtype_bytes(from));
+    auto loops =
+        digit_loops<2>(Mapping(layout, node.output().shape, dtype_bytes(to)), {{in, x.axis}});
+    const std::int64_t run = take_run(loops);
+    Offer offer;
+    offer.kernel = "cast";
+    offer.in = {in.layout()};
+    offer.out = {layout};
+    offer.flops = static_cast<double>(node.shape(0).elements());
+    offer.efficiency = 0.02;
+    offer.bind = [loops, run, from, to]() -> Kernel {
+      return [loops, run, from, to](const KernelArgs& args) {
+        for_each_offset(loops.data(), loops.size(), [&](const auto& offset) {
+          cast_elements(from, args.in[0] + offset[1] * dtype_bytes(from), to,
+                        args.out[0] + offset[0] * dtype_bytes(to), run);
+        });
+      };
+    };
+    out.push_back(std::move(offer));
+  }
 }
 
 void axes(const NodeRef& node, AxisLinks& links) {
@@ -72,6 +106,7 @@ constexpr OpDef kCast[] = {
      .category = Category::transposable,
      .infer = infer_cast,
      .reference = reference,
+     .offers = offers,
      .axes = axes},
     {.name = "cast_like",
      .aliases = onnx<"CastLike">,

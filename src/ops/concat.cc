@@ -2,6 +2,7 @@
 // concat and split: the same cuts of one axis, in either direction.
 #include "ops/box_copy/box_copy.h"
 #include "ops/elements.h"
+#include "ops/relabel.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -114,13 +115,18 @@ std::vector<Layout> layouts_of(const OfferRequest& request) {
   std::erase(all, kNoValue);
   const auto shape = [&](ValueId v) -> const Shape& { return node.graph().value(v).shape; };
   std::vector<Layout> layouts;
+  const auto add = [&](ValueId v, const Layout& l) {
+    const Layout own = same_position_layout(shape(v), whole, l);
+    const bool fits = std::ranges::all_of(all, [&](ValueId other) {
+      return places(same_position_layout(whole, shape(other), own), shape(other));
+    });
+    if (fits && std::ranges::find(layouts, own) == layouts.end()) layouts.push_back(own);
+  };
   for (ValueId v : all) {
     for (const Layout& l : request.candidates(v)) {
-      const Layout own = same_position_layout(shape(v), whole, l);
-      const bool fits = std::ranges::all_of(all, [&](ValueId other) {
-        return places(same_position_layout(whole, shape(other), own), shape(other));
-      });
-      if (fits && std::ranges::find(layouts, own) == layouts.end()) layouts.push_back(own);
+      add(v, l);
+      // A block that one tensor just fills is channels last there; the others need not be blocked.
+      if (const auto plain = relabelled(l, shape(v), shape(v))) add(v, *plain);
     }
   }
   return layouts;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // depth_to_space and space_to_depth: channels become blocks of pixels, and back.
+#include "ops/box_copy/box_copy.h"
 #include "ops/elements.h"
+#include "ops/relabel.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -69,6 +71,71 @@ void reference(const ReferenceArgs& args) {
   });
 }
 
+/// Both sides over the six axes that they have in common: pixel (h i, w j) of channel c.
+template <bool ToSpace>
+struct Blocks {
+  explicit Blocks(const NodeRef& node)
+      : space(ToSpace ? node.output().shape : node.shape(0)),
+        depth(ToSpace ? node.shape(0) : node.output().shape) {
+    const std::int64_t b = node.attrs().integer("blocksize", 1);
+    const std::int64_t n = space[0], c = space[1], h = depth[2], w = depth[3];
+    fine_space = Shape("nchiwj", {n, c, h, b, w, b});
+    fine_depth = node.attrs().string("mode", "DCR") == "CRD" ? Shape("ncijhw", {n, c, b, b, h, w})
+                                                             : Shape("nijchw", {n, b, b, c, h, w});
+  }
+
+  /// The layout of the input or the output over the six axes, if its digits fall on them.
+  std::optional<Layout> fine(const Layout& layout, bool input) const {
+    return input == ToSpace ? relabelled(layout, depth, fine_depth)
+                            : relabelled(layout, space, fine_space);
+  }
+
+  const Shape &space, &depth;
+  Shape fine_space, fine_depth;
+};
+
+/// Any layout on either side, as long as it does not cut the blocks.
+template <bool ToSpace>
+void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape &x = node.shape(0), &y = node.output().shape;
+  if (y.elements() == 0) return;
+  const int size = dtype_bytes(node.dtype(0));
+  const Blocks<ToSpace> blocks(node);
+  const auto add = [&](const Layout& from, const Layout& to) {
+    const auto fine_from = blocks.fine(from, true), fine_to = blocks.fine(to, false);
+    if (!fine_from || !fine_to) return;
+    for (const Offer& o : out) {
+      if (o.in[0] == from && o.out[0] == to) return;
+    }
+    const auto copy = std::make_shared<const BoxCopy>(
+        Mapping(*fine_to, blocks.fine_space, size), Mapping(*fine_from, blocks.fine_space, size),
+        BoxCopy::Direction::into_walked, [](int, std::int64_t i) { return i; });
+    Offer offer;
+    offer.kernel = std::string(node.node().op->name);
+    offer.in = {from};
+    offer.out = {to};
+    offer.flops = copy_flops(copy->pieces());
+    offer.bind = [copy, mapping = Mapping(to, y, size)]() -> Kernel {
+      const auto tails = std::make_shared<const TailZero>(mapping);
+      return [copy, tails](const KernelArgs& args) {
+        copy->run(args.in[0], args.out[0], args.pool);
+        tails->run(args.out[0]);
+      };
+    };
+    out.push_back(std::move(offer));
+  };
+  for (const Layout& from : request.candidates(node.node().inputs[0])) {
+    const Layout same = same_position_layout(x, y, from);
+    if (places(same, y)) add(from, same);
+    for (const Layout& to : request.candidates(node.node().outputs[0])) add(from, to);
+  }
+  for (const Layout& to : request.candidates(node.node().outputs[0])) {
+    const Layout same = same_position_layout(y, x, to);
+    if (places(same, x)) add(same, to);
+  }
+}
+
 /// Only the batch survives; the rest have names but not the same extents.
 void axes(const NodeRef& node, AxisLinks& links) {
   name_image_axes(node, node.node().inputs[0], links);
@@ -82,12 +149,14 @@ constexpr OpDef kDepthToSpace[] = {
      .category = Category::fixed,
      .infer = infer_depth_to_space,
      .reference = reference<true>,
+     .offers = offers<true>,
      .axes = axes},
     {.name = "space_to_depth",
      .aliases = onnx<"SpaceToDepth">,
      .category = Category::fixed,
      .infer = infer_space_to_depth,
      .reference = reference<false>,
+     .offers = offers<false>,
      .axes = axes},
 };
 

@@ -63,6 +63,136 @@ void instance_reference(const ReferenceArgs& args) {
   });
 }
 
+/// Moments over the pixels of every channel of every image, whatever lies innermost: channels, and
+/// then as many as are contiguous are taken together, or pixels.
+struct InstanceNorm {
+  static constexpr std::int64_t kColumns = 64;
+
+  std::vector<StridedLoop<2>> over;   ///< images and channels: strides of x, of scale and bias
+  std::vector<StridedLoop<1>> along;  ///< pixels
+  std::int64_t columns = 1;           ///< contiguous channels
+  std::int64_t run = 1;               ///< contiguous pixels
+  std::int64_t rows = 1,
+               stride = 0;  ///< the innermost loop of pixels where channels are contiguous
+  std::int64_t pixels = 1;
+  float epsilon = 0;
+
+  void operator()(const KernelArgs& args) const noexcept {
+    const std::int64_t chunks = ceil_div(columns, kColumns);
+    parallel(args.pool, at(loop_count(over) * chunks), [&](std::size_t task) {
+      const auto i = static_cast<std::int64_t>(task);
+      const std::int64_t first = i % chunks * kColumns;
+      const auto offset = loop_offset(over, i / chunks);
+      channels(args.input<float>(0) + offset[0] + first, args.output<float>(0) + offset[0] + first,
+               args.input<float>(1) + offset[1] + first, args.input<float>(2) + offset[1] + first,
+               std::min(kColumns, columns - first));
+    });
+  }
+
+  /// Adds what f(x, sums) adds for each innermost loop. Loop by loop, so that the sums of many
+  /// pixels do not lose what they are made of.
+  template <class F>
+  void gather(const float* x, std::int64_t n, float* mean_of, F f) const noexcept {
+    std::array<double, kColumns> sums{};
+    for_each_offset(along.data(), along.size(), [&](const auto& offset) {
+      std::array<float, kColumns> part{};
+      f(x + offset[0], part.data());
+      for (std::int64_t v = 0; v < n; ++v) sums[at(v)] += static_cast<double>(part[at(v)]);
+    });
+    for (std::int64_t v = 0; v < n; ++v) {
+      mean_of[v] = static_cast<float>(sums[at(v)] / static_cast<double>(pixels));
+    }
+  }
+
+  void channels(const float* x, float* y, const float* scale, const float* bias,
+                std::int64_t n) const noexcept {
+    float mean[kColumns], factor[kColumns];
+    const bool by_row = run > 1;
+    gather(x, n, mean, [&](const float* from, float* sums) {
+      if (by_row) {
+        *sums = reduce_row(Reduction::sum, from, run, 0);
+      } else {
+        reduce_columns(Reduction::sum, from, stride, rows, n, sums);
+      }
+    });
+    gather(x, n, factor, [&](const float* from, float* sums) {
+      if (by_row) {
+        *sums = deviation_row(from, run, *mean, 0);
+      } else {
+        deviation_columns(from, stride, rows, n, mean, sums);
+      }
+    });
+    for (std::int64_t v = 0; v < n; ++v) factor[v] = scale[v] / std::sqrt(factor[v] + epsilon);
+    for_each_offset(along.data(), along.size(), [&](const auto& offset) {
+      if (by_row) {
+        normalise_row(x + offset[0], y + offset[0], run, *mean, *factor, *bias);
+      } else {
+        normalise_columns(x + offset[0], y + offset[0], stride, rows, n, mean, factor, bias);
+      }
+    });
+  }
+};
+
+std::optional<InstanceNorm> instance_norm_of(const Mapping& mapping, const Mapping& parameter) {
+  const auto is_pixel = [](int i) { return i >= 2; };
+  if (!no_tails(mapping, is_pixel)) return std::nullopt;
+  InstanceNorm k;
+  const Follower follower{parameter, {-1, 0, -1, -1, -1, -1, -1, -1}};
+  for (const Digit& d : mapping.linear_digits()) {
+    if (d.e == 1 || is_pixel(d.dim)) continue;
+    k.over.push_back({d.e, {d.stride, follower_stride(follower, d)}});
+  }
+  std::ranges::sort(k.over, [](const auto& a, const auto& b) { return a.stride[0] > b.stride[0]; });
+  k.over = fuse_loops(k.over);
+  k.along = loops_along(mapping, is_pixel);
+  k.columns = take_run(k.over);
+  if (k.columns == 1) {
+    k.run = take_run(k.along);
+  } else if (!k.along.empty()) {
+    k.rows = k.along.back().extent;
+    k.stride = k.along.back().stride[0];
+    k.along.pop_back();
+  }
+  k.pixels = product(mapping.shape().extents(), 2, mapping.shape().rank());
+  return k;
+}
+
+void instance_offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape &x = node.shape(0), &parameter = node.shape(1);
+  if (node.dtype(0) != DType::f32 || x.elements() == 0) return;
+  std::vector<Axis> others;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i != 1) others.push_back(x.axis(i));
+  }
+  const Axis channel[] = {x.axis(1)};
+  for (const Layout& layout : elementwise_layouts(request)) {
+    const Mapping mapping(layout, node.output().shape, sizeof(float));
+    const Layout in = broadcast_follower(node, 0, layout).mapping.layout();
+    const Layout one = in.without(others).renamed(channel, parameter.axes());
+    auto kernel = instance_norm_of(mapping, Mapping(one, parameter, sizeof(float)));
+    if (!kernel) continue;
+    kernel->epsilon = node.attrs().real("epsilon", 1e-5f);
+    Offer offer;
+    offer.kernel = "instance_norm";
+    offer.in = {in, one, one};
+    offer.out = {layout};
+    offer.in_place = 0;
+    // x is read three times.
+    offer.flops = 16 * static_cast<double>(x.elements());
+    offer.efficiency = kernel->run > 1 || kernel->columns > 1 ? 0.2 : 0.02;
+    offer.bind = [kernel = *kernel, mapping]() -> Kernel {
+      const auto shared = std::make_shared<const InstanceNorm>(kernel);
+      const auto tails = std::make_shared<const TailZero>(mapping);
+      return [shared, tails](const KernelArgs& args) {
+        (*shared)(args);
+        tails->run(args.out[0]);
+      };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
 void infer_layer(const NodeRef& node) {
   node.expect_inputs(2, 3);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
@@ -207,6 +337,7 @@ constexpr OpDef kNorm[] = {
      .category = Category::fixed,
      .infer = infer_instance,
      .reference = instance_reference,
+     .offers = instance_offers,
      .axes = link_images},
     {.name = "layer_norm",
      .aliases = onnx<"LayerNormalization">,

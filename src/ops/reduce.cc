@@ -290,6 +290,66 @@ void cumulative_reference(const ReferenceArgs& args) {
   });
 }
 
+/// The index of the best element along an axis, for every cell of the output.
+template <bool Max>
+struct ArgKernel {
+  static constexpr std::int64_t kColumns = 64;
+
+  std::vector<StridedLoop<2>> over;  ///< strides of output and input
+  std::vector<CellRun> runs;         ///< along the axis
+  std::int64_t columns = 1;          ///< contiguous cells, which are taken together
+  bool last = false;
+
+  void operator()(const float* x, std::int64_t* y, ThreadPool* pool) const noexcept {
+    const std::int64_t chunks = ceil_div(columns, kColumns);
+    parallel(pool, at(loop_count(over) * chunks), [&](std::size_t task) {
+      const auto i = static_cast<std::int64_t>(task);
+      const std::int64_t first = i % chunks * kColumns;
+      const auto offset = loop_offset(over, i / chunks);
+      const float* from = x + offset[1] + first;
+      std::int64_t* to = y + offset[0] + first;
+      const std::int64_t n = std::min(kColumns, columns - first);
+      if (n > 1 || !in_vectors(from, to)) one_by_one(from, to, n);
+    });
+  }
+
+  /// The best element first, then where it is. False when a NaN is among them.
+  bool in_vectors(const float* x, std::int64_t* y) const noexcept {
+    float best = x[runs[0].first];
+    for (const CellRun& r : runs) {
+      best = reduce_row(Max ? Reduction::max : Reduction::min, x + r.first, r.count, best);
+    }
+    if (best != best) return false;
+    std::int64_t k = 0;
+    for (const CellRun& r : runs) {
+      for (std::int64_t i = 0; i < r.count; ++i, ++k) {
+        if (x[r.first + i] != best) continue;
+        *y = k;
+        if (!last) return true;
+      }
+    }
+    return true;
+  }
+
+  void one_by_one(const float* x, std::int64_t* y, std::int64_t n) const noexcept {
+    float best[kColumns];
+    std::copy_n(x + runs[0].first, n, best);
+    std::fill_n(y, n, 0);
+    std::int64_t k = 0;
+    for (const CellRun& r : runs) {
+      for (std::int64_t i = 0; i < r.count; ++i, ++k) {
+        const float* row = x + r.first + i;
+        for (std::int64_t v = 0; v < n; ++v) {
+          const bool better = Max ? row[v] > best[v] : row[v] < best[v];
+          if (!better && !(last && row[v] == best[v])) continue;
+          best[v] = row[v];
+          y[v] = k;
+        }
+      }
+    }
+  }
+};
+
 /// A reduction along some loops for every cell of the output.
 struct StridedReduction {
   Reduction kind = Reduction::sum;
@@ -297,6 +357,7 @@ struct StridedReduction {
   bool root = false;
   std::vector<StridedLoop<2>> over;  ///< strides of output and input
   std::vector<StridedLoop<1>> along;
+  std::vector<CellRun> runs;                       ///< instead of `along`, where that has tails
   std::int64_t columns = 1;                        ///< contiguous on both sides
   std::int64_t run = 1, row_stride = 0, rows = 1;  ///< the innermost loops along
 
@@ -304,6 +365,18 @@ struct StridedReduction {
 
   void reduce(const float* x, float* y, std::int64_t n) const noexcept {
     std::fill_n(y, n, start);
+    for (const CellRun& r : runs) {
+      if (columns == 1) {
+        *y = reduce_row(kind, x + r.first, r.count, *y);
+      } else {
+        reduce_columns(kind, x + r.first, 1, r.count, n, y);
+      }
+    }
+    if (runs.empty()) reduce_loops(x, y, n);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = finish(y[i]);
+  }
+
+  void reduce_loops(const float* x, float* y, std::int64_t n) const noexcept {
     for_each_offset(along.data(), along.size(), [&](const auto& offset) {
       if (run == 1) {
         reduce_columns(kind, x + offset[0], row_stride, rows, n, y);
@@ -311,7 +384,6 @@ struct StridedReduction {
         *y = reduce_row(kind, x + offset[0], run, *y);
       }
     });
-    for (std::int64_t i = 0; i < n; ++i) y[i] = finish(y[i]);
   }
 
   void operator()(const float* x, float* y, ThreadPool* pool) const noexcept {
@@ -347,41 +419,64 @@ std::optional<StridedReduction> strided_reduction(const Mapping& to, const Follo
 
 enum class Finish { plain, mean, root };
 
+/// Where the axes of the input stand in the output.
+struct KeptAxes {
+  explicit KeptAxes(const NodeRef& node) : x(node.shape(0)), y(node.output().shape) {
+    const Ints axes = node.attrs().integers("axes");
+    const bool keep = node.attrs().integer("keepdims", 1) != 0;
+    for (int i = 0, k = 0; i < x.rank(); ++i) {
+      const bool reduced = std::ranges::binary_search(axes, i);
+      if (reduced) {
+        dropped.push_back(x.axis(i));
+        count *= x[i];
+      } else {
+        axis[at(k)] = i;
+        kept_in.push_back(x.axis(i));
+        kept_out.push_back(y.axis(k));
+      }
+      if (!reduced || keep) ++k;
+    }
+  }
+
+  Follower input(const Layout& layout, int element_bytes) const {
+    return {Mapping(layout, x, element_bytes), axis};
+  }
+
+  /// The output as the input lies, without the axes that go.
+  Mapping output(const Layout& layout, int element_bytes) const {
+    return {layout.without(dropped).renamed(kept_in, kept_out), y, element_bytes};
+  }
+
+  const Shape &x, &y;
+  std::vector<Axis> dropped, kept_in, kept_out;
+  std::array<int, kMaxRank> axis{-1, -1, -1, -1, -1, -1, -1, -1};
+  std::int64_t count = 1;  ///< elements that become one
+};
+
 template <Reduction K, Finish End = Finish::plain>
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
-  const Shape &x = node.shape(0), &y = node.output().shape;
+  const Shape& x = node.shape(0);
   if (node.dtype(0) != DType::f32 || x.elements() == 0) return;
   const Ints axes = node.attrs().integers("axes");
-  const bool keep = node.attrs().integer("keepdims", 1) != 0;
-  std::vector<Axis> dropped, kept_in, kept_out;
-  std::array<int, kMaxRank> axis{-1, -1, -1, -1, -1, -1, -1, -1};
-  std::int64_t count = 1;
-  for (int i = 0, k = 0; i < x.rank(); ++i) {
-    const bool reduced = std::ranges::binary_search(axes, i);
-    if (reduced) {
-      dropped.push_back(x.axis(i));
-      count *= x[i];
-    } else {
-      axis[at(k)] = i;
-      kept_in.push_back(x.axis(i));
-      kept_out.push_back(y.axis(k));
-    }
-    if (!reduced || keep) ++k;
-  }
+  const KeptAxes kept(node);
+  const auto picked = [&](int i) { return std::ranges::binary_search(axes, i); };
   const bool tails_join = K != Reduction::max && K != Reduction::min;
   for (const Layout& layout : request.candidates(node.node().inputs[0])) {
-    const Follower from{Mapping(layout, x, sizeof(float)), axis};
-    const Mapping to(layout.without(dropped).renamed(kept_in, kept_out), y, sizeof(float));
-    const auto picked = [&](int i) { return std::ranges::binary_search(axes, i); };
-    if (!tails_join && !no_tails(from.mapping, picked)) continue;
+    const Follower from = kept.input(layout, sizeof(float));
+    const Mapping to = kept.output(layout, sizeof(float));
     auto reduction = strided_reduction(to, from, axes);
     if (!reduction) continue;
+    if (!tails_join && !no_tails(from.mapping, picked)) {
+      constexpr std::int64_t kLongest = 1 << 14;
+      if (kept.count > kLongest) continue;  // too long to be listed
+      reduction->runs = runs_along(from.mapping, picked);
+    }
     constexpr float infinity = std::numeric_limits<float>::infinity();
     reduction->kind = K;
     reduction->start = K == Reduction::max ? -infinity : K == Reduction::min ? infinity : 0.0f;
     if (End == Finish::mean)
-      reduction->scale = static_cast<float>(1.0 / static_cast<double>(count));
+      reduction->scale = static_cast<float>(1.0 / static_cast<double>(kept.count));
     reduction->root = End == Finish::root;
     Offer offer;
     offer.kernel = std::string(node.node().op->name);
@@ -394,6 +489,38 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
       const auto tails = std::make_shared<const TailZero>(to);
       return [shared, tails](const KernelArgs& args) {
         (*shared)(args.input<float>(0), args.output<float>(0), args.pool);
+        tails->run(args.out[0]);
+      };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
+template <bool Max>
+void arg_offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape& x = node.shape(0);
+  if (node.dtype(0) != DType::f32 || x.elements() == 0) return;
+  const auto axis = static_cast<int>(node.attrs().integers("axes")[0]);
+  const KeptAxes kept(node);
+  for (const Layout& layout : request.candidates(node.node().inputs[0])) {
+    const Follower from = kept.input(layout, sizeof(float));
+    const Mapping to = kept.output(layout, sizeof(std::int64_t));
+    auto over = digit_loops<2>(to, {from});
+    const std::int64_t columns = take_run(over);
+    const bool last = node.attrs().integer("select_last_index", 0) != 0;
+    Offer offer;
+    offer.kernel = std::string(node.node().op->name);
+    offer.in = {layout};
+    offer.out = {to.layout()};
+    offer.flops = 4 * static_cast<double>(x.elements());
+    offer.efficiency = 0.1;
+    offer.bind = [over, columns, last, to, from, axis]() -> Kernel {
+      const auto kernel = std::make_shared<const ArgKernel<Max>>(ArgKernel<Max>{
+          over, runs_along(from.mapping, [&](int i) { return i == axis; }), columns, last});
+      const auto tails = std::make_shared<const TailZero>(to);
+      return [kernel, tails](const KernelArgs& args) {
+        (*kernel)(args.input<float>(0), args.output<std::int64_t>(0), args.pool);
         tails->run(args.out[0]);
       };
     };
@@ -434,8 +561,8 @@ constexpr OpDef kReduce[] = {
            offers<Reduction::max>),
     record("reduce_min", onnx<"ReduceMin">, infer_reduce, extreme_reference<false>,
            offers<Reduction::min>),
-    record("arg_max", onnx<"ArgMax">, infer_arg, arg_reference<true>),
-    record("arg_min", onnx<"ArgMin">, infer_arg, arg_reference<false>),
+    record("arg_max", onnx<"ArgMax">, infer_arg, arg_reference<true>, arg_offers<true>),
+    record("arg_min", onnx<"ArgMin">, infer_arg, arg_reference<false>, arg_offers<false>),
     record("cum_sum", onnx<"CumSum">, infer_cumulative, cumulative_reference<Sum>, nullptr,
            link_positions),
     record("cum_prod", onnx<"CumProd">, infer_cumulative, cumulative_reference<Prod>, nullptr,

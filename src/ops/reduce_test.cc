@@ -7,6 +7,14 @@ namespace {
 
 using namespace op_test;
 
+/// Multiples of a quarter below 2.
+Tensor in_steps(const Ints& extents) {
+  std::mt19937 random(3);
+  Tensor t = random_tensor(DType::f32, extents, 0, 1, random);
+  for (float& x : t.as<float>()) x = static_cast<float>(random() % 8) / 4;
+  return t;
+}
+
 TEST(Reduce, EveryLayoutGivesTheSame) {
   for (const char* op : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_l1",
                          "reduce_l2", "reduce_sum_square"}) {
@@ -19,7 +27,7 @@ TEST(Reduce, EveryLayoutGivesTheSame) {
           c.layouts = {"b/4 a (c d)~16B b%4"};
           c.atol = 1e-5;
           const int offers = check_offers(c);
-          if (axes == Ints{2, 3}) {
+          if (axes == Ints{2, 3} || axes == Ints{1}) {
             EXPECT_GE(offers, 5) << op;
           }
         }
@@ -77,6 +85,22 @@ TEST(ArgMax, FirstOrLast) {
   EXPECT_EQ(error_code_of({.op = "arg_max", .inputs = {{.extents = {0, 3}}}}), 3);
 }
 
+TEST(ArgMax, EveryLayoutGivesTheSame) {
+  for (const char* op : {"arg_max", "arg_min"}) {
+    for (std::int64_t axis = 0; axis < 4; ++axis) {
+      for (const std::int64_t channels : {1, 5, 16, 67}) {
+        for (const std::int64_t last : {0, 1}) {
+          const OpCase c{.op = op,
+                         .attrs = {{"axis", axis}, {"keepdims", last}, {"select_last_index", last}},
+                         // Few values, so that some are equal.
+                         .inputs = {In::of(in_steps({2, channels, 3, 7}), false)}};
+          EXPECT_GE(check_offers(c), 5) << op << " along axis " << axis;
+        }
+      }
+    }
+  }
+}
+
 TEST(CumSum, Directions) {
   const auto run = [](std::int64_t exclusive, std::int64_t reverse) {
     return elements<float>(
@@ -106,7 +130,13 @@ TEST(Softmax, EveryLayoutGivesTheSame) {
       }
     }
   }
-  EXPECT_GE(check_offers({.op = "softmax", .inputs = {{.extents = {2, 5, 3, 7}}}}), 1);
+  // Along the channels blocks, too, with tails and without.
+  for (const std::int64_t channels : {5, 16, 67}) {
+    EXPECT_GE(check_offers({.op = "softmax",
+                            .attrs = {{"axis", std::int64_t{1}}},
+                            .inputs = {{.extents = {2, channels, 3, 7}, .lo = -20, .hi = 20}}}),
+              5);
+  }
 }
 
 TEST(Softmax, LargeNumbersAndFlattening) {
@@ -148,6 +178,18 @@ TEST(LayerNorm, RowsHaveMeanZeroAndVarianceOne) {
                                        In::of(floats_tensor({2}, {1, 2}), false),
                                        In::of(floats_tensor({2}, {0, 1}), false)}});
   EXPECT_EQ(elements<float>(r[0]), (std::vector<float>{-1, 3, -1, 3}));
+}
+
+TEST(InstanceNorm, EveryLayoutGivesTheSame) {
+  for (const Ints& extents : {Ints{2, 17, 5, 7}, Ints{1, 5, 33, 40}, Ints{3, 16, 1, 1},
+                              Ints{2, 1, 6, 3}, Ints{2, 67, 9}}) {
+    OpCase c{.op = "instance_norm",
+             .inputs = {{.extents = extents, .lo = 3, .hi = 5},
+                        {.extents = {extents[1]}, .constant = true},
+                        {.extents = {extents[1]}, .constant = true}}};
+    c.atol = 1e-5;
+    EXPECT_GE(check_offers(c), 3);
+  }
 }
 
 TEST(InstanceNorm, ChannelsAreNormalised) {

@@ -100,10 +100,59 @@ struct StridedSoftmax {
   }
 };
 
-std::optional<StridedSoftmax> strided_softmax(const NodeRef& node, const Mapping& mapping) {
+/// Softmax along elements that lie anywhere: a row is collected, computed and put back.
+struct GatheredSoftmax {
+  bool log = false;
+  std::vector<CellRun> runs;
+  std::vector<StridedLoop<1>> over;
+  std::int64_t row_floats = 0;  ///< scratch of one worker
+  int workers = 1;
+
+  void run(const KernelArgs& args) const noexcept {
+    const std::int64_t rows = loop_count(over), share = ceil_div(rows, workers);
+    parallel(args.pool, at(workers), [&](std::size_t worker) {
+      const auto w = static_cast<std::int64_t>(worker);
+      float* row = reinterpret_cast<float*>(args.scratch) + w * row_floats;
+      for (std::int64_t r = w * share; r < std::min((w + 1) * share, rows); ++r) {
+        const std::int64_t offset = loop_offset(over, r)[0];
+        const float* x = args.input<float>(0) + offset;
+        float *y = args.output<float>(0) + offset, *end = row;
+        for (const CellRun& c : runs) end = std::copy_n(x + c.first, c.count, end);
+        softmax_row(row, row, end - row, log);
+        const float* from = row;
+        for (const CellRun& c : runs) {
+          std::copy_n(from, c.count, y + c.first);
+          from += c.count;
+        }
+      }
+    });
+  }
+};
+
+std::function<bool(int)> along_of(const NodeRef& node) {
   const auto axis = static_cast<int>(node.attrs().integer("axis", -1));
   const bool flatten = node.attrs().integer("flatten", 0) != 0;
-  const auto along = [&](int i) { return i == axis || (flatten && i > axis); };
+  return [=](int i) { return i == axis || (flatten && i > axis); };
+}
+
+/// Nothing when a row is too long to be listed.
+std::optional<GatheredSoftmax> gathered_softmax(const NodeRef& node, const Mapping& mapping,
+                                                int threads) {
+  constexpr std::int64_t kLongest = 1 << 14;
+  const auto along = along_of(node);
+  std::int64_t count = 1;
+  for (int i = 0; i < mapping.shape().rank(); ++i) count *= along(i) ? mapping.shape()[i] : 1;
+  if (count > kLongest) return std::nullopt;
+  GatheredSoftmax s;
+  s.runs = runs_along(mapping, along);
+  s.over = loops_along(mapping, [&](int i) { return !along(i); });
+  s.row_floats = round_up(count, 16);
+  s.workers = threads == 1 ? 1 : 4 * threads;
+  return s;
+}
+
+std::optional<StridedSoftmax> strided_softmax(const NodeRef& node, const Mapping& mapping) {
+  const auto along = along_of(node);
   const auto loops = loops_along(mapping, along);
   if (loops.size() != 1 || !no_tails(mapping, along)) return std::nullopt;
   StridedSoftmax s;
@@ -123,23 +172,40 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   if (node.dtype(0) != DType::f32 || node.shape(0).elements() == 0) return;
   for (const Layout& layout : elementwise_layouts(request)) {
     const Mapping mapping(layout, node.output().shape, sizeof(float));
-    auto softmax = strided_softmax(node, mapping);
-    if (!softmax) continue;
-    softmax->log = Log;
     Offer offer;
     offer.kernel = std::string(node.node().op->name);
     offer.in = {broadcast_follower(node, 0, layout).mapping.layout()};
     offer.out = {layout};
     offer.in_place = 0;
     offer.flops = 20 * static_cast<double>(node.shape(0).elements());
-    offer.efficiency = 0.25;
-    offer.bind = [softmax = *softmax, mapping]() -> Kernel {
-      const auto tails = std::make_shared<const TailZero>(mapping);
-      return [softmax, tails](const KernelArgs& args) {
-        softmax.run(args.input<float>(0), args.output<float>(0), args.pool);
-        tails->run(args.out[0]);
+    if (auto strided = strided_softmax(node, mapping)) {
+      strided->log = Log;
+      offer.efficiency = 0.25;
+      offer.bind = [softmax = *strided, mapping]() -> Kernel {
+        const auto tails = std::make_shared<const TailZero>(mapping);
+        return [softmax, tails](const KernelArgs& args) {
+          softmax.run(args.input<float>(0), args.output<float>(0), args.pool);
+          tails->run(args.out[0]);
+        };
       };
-    };
+    } else if (auto gathered = gathered_softmax(node, mapping, request.target.threads)) {
+      gathered->log = Log;
+      // Collecting costs as much as a run is short.
+      const double run =
+          static_cast<double>(gathered->row_floats) / static_cast<double>(gathered->runs.size());
+      offer.efficiency = run >= 4 ? 0.15 : 0.04;
+      offer.scratch_bytes = at(gathered->workers * gathered->row_floats) * sizeof(float);
+      const auto shared = std::make_shared<const GatheredSoftmax>(std::move(*gathered));
+      offer.bind = [shared, mapping]() -> Kernel {
+        const auto tails = std::make_shared<const TailZero>(mapping);
+        return [shared, tails](const KernelArgs& args) {
+          shared->run(args);
+          tails->run(args.out[0]);
+        };
+      };
+    } else {
+      continue;
+    }
     out.push_back(std::move(offer));
   }
 }

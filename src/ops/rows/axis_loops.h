@@ -29,6 +29,38 @@ bool no_tails(const Mapping& mapping, F pick) {
   return true;
 }
 
+/// Contiguous cells.
+struct CellRun {
+  std::int64_t first = 0, count = 1;
+};
+
+/// The elements along the axes for which `pick` is true, in the order of their indices, as runs.
+/// No tail is among them.
+template <class F>
+std::vector<CellRun> runs_along(const Mapping& mapping, F pick) {
+  const Shape& shape = mapping.shape();
+  std::int64_t count = 1;
+  for (int i = 0; i < shape.rank(); ++i) count *= pick(i) ? shape[i] : 1;
+  std::array<std::int64_t, kMaxRank> index{};
+  std::vector<CellRun> runs;
+  for (std::int64_t k = 0; k < count; ++k) {
+    const std::int64_t cell =
+        mapping.offset({index.data(), static_cast<std::size_t>(shape.rank())});
+    if (!runs.empty() && runs.back().first + runs.back().count == cell) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({cell, 1});
+    }
+    for (int i = shape.rank(); i-- > 0;) {
+      if (!pick(i)) continue;
+      std::int64_t& x = index[static_cast<std::size_t>(i)];
+      if (++x < shape[i]) break;
+      x = 0;
+    }
+  }
+  return runs;
+}
+
 /// Takes the innermost loop when it is contiguous in all N tensors; 1 otherwise.
 template <std::size_t N>
 std::int64_t take_run(std::vector<StridedLoop<N>>& loops) {

@@ -146,6 +146,52 @@ float reduce_row_simd(Reduction kind, const float* x, std::int64_t n, float acc)
   return acc;
 }
 
+void deviation_columns_simd(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t n,
+                            const float* mean, float* acc) {
+  tile(n, [&](auto d, std::int64_t i) HWY_ATTR {
+    const auto centre = hn::LoadU(d, mean + i);
+    auto sum = hn::LoadU(d, acc + i);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const auto v = hn::Sub(hn::LoadU(d, x + r * stride + i), centre);
+      sum = hn::MulAdd(v, v, sum);
+    }
+    hn::StoreU(sum, d, acc + i);
+  });
+}
+
+float deviation_row_simd(const float* x, std::int64_t n, float mean, float acc) {
+  const hn::ScalableTag<float> full;
+  HWY_ALIGN float lane_sums[hn::MaxLanes(full)] = {};
+  // Each width of `tile` adds into the lanes that it has.
+  tile(n, [&](auto d, std::int64_t i) HWY_ATTR {
+    const auto v = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
+    hn::StoreU(hn::MulAdd(v, v, hn::LoadU(d, lane_sums)), d, lane_sums);
+  });
+  for (const float s : lane_sums) acc += s;
+  return acc;
+}
+
+void normalise_columns_simd(const float* x, float* y, std::int64_t stride, std::int64_t rows,
+                            std::int64_t n, const float* mean, const float* scale,
+                            const float* bias) {
+  tile(n, [&](auto d, std::int64_t i) HWY_ATTR {
+    const auto centre = hn::LoadU(d, mean + i), a = hn::LoadU(d, scale + i),
+               b = hn::LoadU(d, bias + i);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const auto v = hn::Sub(hn::LoadU(d, x + r * stride + i), centre);
+      hn::StoreU(hn::MulAdd(v, a, b), d, y + r * stride + i);
+    }
+  });
+}
+
+void normalise_row_simd(const float* x, float* y, std::int64_t n, float mean, float scale,
+                        float bias) {
+  tile(n, [&](auto d, std::int64_t i) HWY_ATTR {
+    const auto v = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
+    hn::StoreU(hn::MulAdd(v, hn::Set(d, scale), hn::Set(d, bias)), d, y + i);
+  });
+}
+
 /// exp of a number <= 0, or NaN.
 template <class D, class V>
 HWY_INLINE V exp_down(D d, V x) {
@@ -236,6 +282,10 @@ HWY_EXPORT(blend_rows_simd);
 HWY_EXPORT(blend_pixels_simd);
 HWY_EXPORT(reduce_columns_simd);
 HWY_EXPORT(reduce_row_simd);
+HWY_EXPORT(deviation_columns_simd);
+HWY_EXPORT(deviation_row_simd);
+HWY_EXPORT(normalise_columns_simd);
+HWY_EXPORT(normalise_row_simd);
 HWY_EXPORT(softmax_row_simd);
 HWY_EXPORT(softmax_columns_simd);
 HWY_EXPORT(lrn_columns_simd);
@@ -257,6 +307,26 @@ void reduce_columns(Reduction kind, const float* x, std::int64_t stride, std::in
 
 float reduce_row(Reduction kind, const float* x, std::int64_t n, float acc) noexcept {
   return HWY_DYNAMIC_DISPATCH(reduce_row_simd)(kind, x, n, acc);
+}
+
+void deviation_columns(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t n,
+                       const float* mean, float* acc) noexcept {
+  HWY_DYNAMIC_DISPATCH(deviation_columns_simd)(x, stride, rows, n, mean, acc);
+}
+
+float deviation_row(const float* x, std::int64_t n, float mean, float acc) noexcept {
+  return HWY_DYNAMIC_DISPATCH(deviation_row_simd)(x, n, mean, acc);
+}
+
+void normalise_columns(const float* x, float* y, std::int64_t stride, std::int64_t rows,
+                       std::int64_t n, const float* mean, const float* scale,
+                       const float* bias) noexcept {
+  HWY_DYNAMIC_DISPATCH(normalise_columns_simd)(x, y, stride, rows, n, mean, scale, bias);
+}
+
+void normalise_row(const float* x, float* y, std::int64_t n, float mean, float scale,
+                   float bias) noexcept {
+  HWY_DYNAMIC_DISPATCH(normalise_row_simd)(x, y, n, mean, scale, bias);
 }
 
 void softmax_row(const float* x, float* y, std::int64_t n, bool log) noexcept {

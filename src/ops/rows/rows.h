@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inner loops over contiguous floats for every instruction set: blends, reductions, softmax, lrn.
+// Inner loops over contiguous floats for every instruction set: blends, reductions, moments,
+// softmax, lrn.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,22 @@ void reduce_columns(Reduction kind, const float* x, std::int64_t stride, std::in
 
 /// join(acc, x[0], ..., x[n - 1])
 float reduce_row(Reduction kind, const float* x, std::int64_t n, float acc) noexcept;
+
+/// acc[v] += (x[r * stride + v] - mean[v])^2 for r < rows, v < n.
+void deviation_columns(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t n,
+                       const float* mean, float* acc) noexcept;
+
+/// acc + (x[0] - mean)^2 + ... + (x[n - 1] - mean)^2
+float deviation_row(const float* x, std::int64_t n, float mean, float acc) noexcept;
+
+/// y[r * stride + v] = (x[r * stride + v] - mean[v]) * scale[v] + bias[v] for r < rows, v < n.
+void normalise_columns(const float* x, float* y, std::int64_t stride, std::int64_t rows,
+                       std::int64_t n, const float* mean, const float* scale,
+                       const float* bias) noexcept;
+
+/// y[i] = (x[i] - mean) * scale + bias for i < n.
+void normalise_row(const float* x, float* y, std::int64_t n, float mean, float scale,
+                   float bias) noexcept;
 
 /// softmax or its logarithm of n contiguous elements; y may be x.
 void softmax_row(const float* x, float* y, std::int64_t n, bool log) noexcept;
