@@ -107,7 +107,7 @@ void choose_blocks(Job& job, bool cast) noexcept {
     return std::min({chain.n, kMaxBlock, std::max(from, round_up(to, kLine))});
   };
   std::int64_t a = std::min(job.a.n, side), b = std::min(job.b.n, side);
-  const std::int64_t least = kLeastBytes / element;
+  const std::int64_t least = kMostBytes / element;
   if (a * b < least) a = grow(job.a, a, least / b);
   if (a * b < least) b = grow(job.b, b, least / a);
   if (cast) {  // whole rows are cast, on that side of the transposition where elements are narrow
@@ -201,7 +201,9 @@ void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, Job& ou
   const int ia = nest.fill ? ib : pool.find_source(out.src_bytes);
   bool linear = false;
   for (int i = 0; i < pool.count; ++i) linear |= pool.loops[i].dim < 0;
-  if (nest.fill || !linear || (ia >= 0 && ia == ib)) {
+  // One element with a source and zeros behind it are a run too, wherever the element is.
+  const bool lone = ib >= 0 && !cast && pool.loops[ib].valid == 1;
+  if (nest.fill || !linear || lone || (ia >= 0 && ia == ib)) {
     choose_copy(out, pool, ib, cast && !nest.fill);
   } else if (ia >= 0 && ib >= 0) {
     choose_transpose(out, pool, ia, ib, cast);

@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "convert/kernels.h"
@@ -77,6 +78,12 @@ HWY_INLINE void prefetch_for_write(const Byte* p) {
 #endif
 }
 
+/// The lines of a run that will be written soon after the one at hand.
+HWY_INLINE void prefetch_ahead(const Byte* p, std::int64_t bytes) {
+  constexpr std::int64_t kDistance = 320;
+  for (std::int64_t i = 0; i < bytes; i += 64) prefetch_for_write(p + kDistance + i);
+}
+
 /// Rows at any place, from column `offset` on.
 template <int kL>
 struct AnyRows {
@@ -84,6 +91,11 @@ struct AnyRows {
   std::int64_t offset;
 
   HWY_INLINE const Byte* at(int k, int block) const { return rows[block * kL + k] + offset; }
+
+  template <class V>
+  HWY_INLINE V arrange(V v) const {
+    return v;
+  }
 
   HWY_INLINE void next_row() {}
 
@@ -109,6 +121,11 @@ struct EvenRows {
     return (block == 0 ? p0 : block == 1 ? p1 : block == 2 ? p2 : p3) + row;
   }
 
+  template <class V>
+  HWY_INLINE V arrange(V v) const {
+    return v;
+  }
+
   HWY_INLINE void next_row() { row += stride; }
 
   HWY_INLINE void next_columns() { skip(16); }
@@ -120,6 +137,20 @@ struct EvenRows {
     p1 += bytes;
     p2 += bytes;
     p3 += bytes;
+  }
+};
+
+/// Even rows whose 16 bytes are put into another order.
+template <int kL, class V>
+struct ArrangedRows : EvenRows<kL> {
+  V order;
+
+  ArrangedRows(const Byte* first, std::int64_t distance, V o)
+      : EvenRows<kL>(first, distance), order(o) {}
+
+  template <class W>
+  HWY_INLINE W arrange(W v) const {
+    return hn::TableLookupBytes(v, order);
   }
 };
 
@@ -149,35 +180,38 @@ HWY_INLINE hn::Vec<TileTag<E, kB> > load_rows(const Rows& rows, int k) {
   }
 }
 
-/// A tile of 16 / E columns by kB * 16 / E rows. One width of interleave, repeated, is a perfect
-/// shuffle; log2 of them transpose the 128-bit blocks.
-template <int E, int kB, class Rows, class Store>
+/// A perfect shuffle of the lanes of kN registers within each 128-bit block, by one width of
+/// interleave, repeated: kN rows of kN * n lanes become n columns of kN each, one after the other.
+template <int kN, class D, class V>
+HWY_INLINE void shuffle_rows(D d, V (&x)[kN]) {
+  HWY_UNROLL(4)
+  for (int round = 1; round < kN; round *= 2) {
+    V y[kN];
+    HWY_UNROLL(8)
+    for (int i = 0; i < kN / 2; ++i) {
+      y[2 * i] = hn::InterleaveLower(d, x[i], x[i + kN / 2]);
+      y[2 * i + 1] = hn::InterleaveUpper(d, x[i], x[i + kN / 2]);
+    }
+    HWY_UNROLL(16)
+    for (int i = 0; i < kN; ++i) x[i] = y[i];
+  }
+}
+
+/// A tile of 16 / E columns by kB * 16 / E rows, of which the last kColumns are stored.
+template <int E, int kB, int kColumns = 16 / E, class Rows, class Store>
 HWY_INLINE void tile(Rows& rows, const Store& store) {
   constexpr int kL = 16 / E;
   const TileTag<E, kB> d;
-  using V = hn::Vec<TileTag<E, kB> >;
-  V x[kL];
+  hn::Vec<TileTag<E, kB> > x[kL];
   HWY_UNROLL(16)
   for (int k = 0; k < kL; ++k) {
-    x[k] = load_rows<E, kB>(rows, k);
+    x[k] = rows.arrange(load_rows<E, kB>(rows, k));
     rows.next_row();
   }
   rows.first_row();
-  if constexpr (kL > 1) {
-    HWY_UNROLL(4)
-    for (int round = 1; round < kL; round *= 2) {
-      V y[kL];
-      HWY_UNROLL(8)
-      for (int i = 0; i < kL / 2; ++i) {
-        y[2 * i] = hn::InterleaveLower(d, x[i], x[i + kL / 2]);
-        y[2 * i + 1] = hn::InterleaveUpper(d, x[i], x[i + kL / 2]);
-      }
-      HWY_UNROLL(16)
-      for (int i = 0; i < kL; ++i) x[i] = y[i];
-    }
-  }
+  if constexpr (kL > 1) shuffle_rows<kL>(d, x);
   HWY_UNROLL(16)
-  for (int j = 0; j < kL; ++j) store(j, x[j]);
+  for (int j = kL - kColumns; j < kL; ++j) store(j, x[j]);
 }
 
 /// The first n < 16 bytes of a 128-bit vector.
@@ -205,8 +239,9 @@ HWY_INLINE void store_some(V v, Byte* p, std::int64_t n) {
   if (n & 1) *p = static_cast<Byte>(rest);
 }
 
-/// kB * 16 / E rows from b, all columns; at least a tile of them. `kAhead`: the lines of the next band
-/// are asked for. Stores wait for their lines in order, so that each line that is late holds up all.
+/// kB * 16 / E rows from b, all columns; at least a tile of them. `kAhead`: the lines of the next
+/// band are asked for. Stores wait for their lines in order, so that each line that is late holds
+/// up all.
 template <int E, int kB, bool kAhead, class Rows>
 HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, Rows last) {
   constexpr std::int64_t kL = 16 / E;
@@ -226,9 +261,19 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
       run(rows);
       rows.next_columns();
     }
-    if (na % kL == 0) return;
-    to = t.cols[0] + b * E + (na - kL) * stride;
-    run(last);
+    const std::int64_t rest = na % kL;
+    if (rest == 0) return;
+    const auto finish = [&](auto columns) HWY_ATTR {
+      to = t.cols[0] + b * E + (na - columns()) * stride;
+      tile<E, kB, columns()>(last, [&](int, auto v) HWY_ATTR {
+        hn::StoreU(v, d, reinterpret_cast<T*>(to));
+        to += stride;
+      });
+    };
+    if (kL >= 4 && rest <= kL / 4)
+      return finish(std::integral_constant<int, std::max<int>(kL / 4, 1)>());
+    if (rest <= kL / 2) return finish(std::integral_constant<int, std::max<int>(kL / 2, 1)>());
+    finish(std::integral_constant<int, kL>());
   } else {
     const auto run = [&](Rows& from, Byte* const* to) HWY_ATTR {
       tile<E, kB>(from, [&](int j, auto v)
@@ -272,14 +317,56 @@ HWY_INLINE void band_narrow(const TransposeBlock& t, std::int64_t b, Rows rows) 
   using T = typename Element<E>::Type;
   const TileTag<E, kB> d;
   tile<E, kB>(rows, [&](int j, auto v) HWY_ATTR {
-    if (j < t.na) hn::StoreU(v, d, reinterpret_cast<T*>(t.column(j) + b * E));
+    if (j >= t.na) return;
+    Byte* const to = t.column(j) + b * E;
+    hn::StoreU(v, d, reinterpret_cast<T*>(to));
+    prefetch_for_write(to + kB * 16);
   });
+}
+
+/// 16 / E rows from b by twice as many columns at once, in both halves of vectors of 32 bytes.
+template <int E>
+void band_wide(const TransposeBlock& t, std::int64_t b) {
+  constexpr int kL = 16 / E;
+  using T = typename Element<E>::Type;
+  const TileTag<E, 2> d;
+  const hn::Half<TileTag<E, 2> > half;
+  const Byte* rows[kL];
+  for (int k = 0; k < kL; ++k) rows[k] = t.row(b + k);
+  for (std::int64_t next = 0; next < t.na; next += 2 * kL) {
+    const std::int64_t a = std::min(next, t.na - 2 * kL);
+    if (b == 0 && t.col_stride == t.nb * E)
+      prefetch_ahead(t.cols[0] + a * t.col_stride, 2 * kL * t.col_stride);
+    hn::Vec<TileTag<E, 2> > x[kL];
+    HWY_UNROLL(16)
+    for (int k = 0; k < kL; ++k) x[k] = hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
+    if constexpr (kL > 1) shuffle_rows<kL>(d, x);
+    if (t.col_stride != 0) {
+      Byte* to = t.cols[0] + a * t.col_stride + b * E;
+      const std::int64_t stride = t.col_stride;
+      HWY_UNROLL(16)
+      for (int j = 0; j < kL; ++j, to += stride)
+        hn::StoreU(hn::LowerHalf(half, x[j]), half, reinterpret_cast<T*>(to));
+      HWY_UNROLL(16)
+      for (int j = 0; j < kL; ++j, to += stride)
+        hn::StoreU(hn::UpperHalf(half, x[j]), half, reinterpret_cast<T*>(to));
+    } else {
+      for (int j = 0; j < kL; ++j) {
+        hn::StoreU(hn::LowerHalf(half, x[j]), half, reinterpret_cast<T*>(t.cols[a + j] + b * E));
+        hn::StoreU(hn::UpperHalf(half, x[j]), half,
+                   reinterpret_cast<T*>(t.cols[a + kL + j] + b * E));
+      }
+    }
+  }
 }
 
 template <int E, int kB>
 void band(const TransposeBlock& t, std::int64_t b) {
   constexpr int kL = 16 / E;
   constexpr int kRows = kL * kB;
+  if constexpr (kB == 1 && kBlocks > 1) {
+    if (t.na >= 2 * kL) return band_wide<E>(t, b);
+  }
   if (t.na >= kL) {
     const std::int64_t last = (t.na - kL) * E;
     if (t.row_stride != 0) {
@@ -374,45 +461,247 @@ void interleave(const TransposeBlock& t) {
   };
   for (std::int64_t next = 0; next < t.na; next += lanes) {
     const std::int64_t a = next + lanes <= t.na ? next : t.na - lanes;
-    T* const to = reinterpret_cast<T*>(t.cols[0] + a * t.nb * E);
+    Byte* const at = t.cols[0] + a * t.nb * E;
+    prefetch_ahead(at, lanes * t.nb * E);
+    T* const to = reinterpret_cast<T*>(at);
     if (t.nb == 2) hn::StoreInterleaved2(row(0, a), row(1, a), d, to);
     if (t.nb == 3) hn::StoreInterleaved3(row(0, a), row(1, a), row(2, a), d, to);
     if (t.nb == 4) hn::StoreInterleaved4(row(0, a), row(1, a), row(2, a), row(3, a), d, to);
   }
 }
 
-/// One row of na * nb becomes na rows of nb.
-template <int E>
-void deinterleave(const TransposeBlock& t) {
-  using T = typename Element<E>::Type;
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t next = 0; next < t.nb; next += lanes) {
-    const std::int64_t b = next + lanes <= t.nb ? next : t.nb - lanes;
-    const T* const from = reinterpret_cast<const T*>(t.rows[0] + b * t.na * E);
-    const auto store = [&](int a, V v) {
-      hn::StoreU(v, d, reinterpret_cast<T*>(t.column(a) + b * E));
-    };
-    V v0, v1, v2, v3;
-    if (t.na == 2) hn::LoadInterleaved2(d, from, v0, v1);
-    if (t.na == 3) hn::LoadInterleaved3(d, from, v0, v1, v2);
-    if (t.na == 4) hn::LoadInterleaved4(d, from, v0, v1, v2, v3);
-    store(0, v0);
-    store(1, v1);
-    if (t.na >= 3) store(2, v2);
-    if (t.na == 4) store(3, v3);
+using Order = std::array<Byte, 16>;  ///< of bytes; 0x80: zero
+using Orders = std::array<Order, 17>;
+
+/// kM rows of n elements, one after the other, as columns of kM elements; by n.
+template <int E, int kM>
+constexpr Orders spread_orders() {
+  Orders out{};
+  for (int n = 1; n * E * kM <= 16; ++n) {
+    for (int i = 0; i < 16; ++i) {
+      const int column = i / (E * kM), row = i % (E * kM) / E;
+      out[static_cast<std::size_t>(n)][static_cast<std::size_t>(i)] =
+          static_cast<Byte>(column < n ? (row * n + column) * E + i % E : 0x80);
+    }
+  }
+  return out;
+}
+
+/// Columns of kP elements, of which n count, without what lies between them; by n.
+template <int E, int kP>
+constexpr Orders press_orders() {
+  Orders out{};
+  for (int n = 1; n <= kP; ++n) {
+    for (int i = 0; i < 16; ++i) {
+      const int column = i / (n * E), rest = i % (n * E);
+      out[static_cast<std::size_t>(n)][static_cast<std::size_t>(i)] =
+          static_cast<Byte>(column < 16 / (kP * E) ? column * kP * E + rest : 0x80);
+    }
+  }
+  return out;
+}
+
+/// Dense rows of so few columns that kM of them are read at once, as one row of a tile whose
+/// elements are kM times as wide.
+template <int E, int kM>
+void few_columns(const TransposeBlock& t) {
+  constexpr int kWide = E * kM, kL = 16 / kWide;
+  constexpr std::int64_t kRows = kBlocks * 16 / E;
+  using T = typename Element<kWide>::Type;
+  const TileTag<kWide, kBlocks> d;
+  const std::int64_t na = t.na, run = na * E;
+  static constexpr auto kOrders = spread_orders<E, kM>();
+  const hn::Repartition<Byte, TileTag<kWide, kBlocks> > bytes;
+  const auto pattern =
+      hn::BitCast(d, hn::LoadDup128(bytes, kOrders[static_cast<std::size_t>(na)].data()));
+  const auto move = [&](const Byte* from, std::int64_t b) HWY_ATTR {
+    ArrangedRows<kL, decltype(pattern)> rows(from, kM * run, pattern);
+    tile<kWide, kBlocks>(rows, [&](int j, auto v) HWY_ATTR {
+      if (j >= na) return;
+      Byte* const to = t.column(j) + b * E;
+      hn::StoreU(v, d, reinterpret_cast<T*>(to));
+      prefetch_for_write(to + kBlocks * 16);
+    });
+  };
+  // The last piece of a tile reads 16 bytes, whatever it needs.
+  const std::int64_t reach = (kRows - kM) * run + 16;
+  for (std::int64_t next = 0; next < t.nb; next += kRows) {
+    const std::int64_t b = std::min(next, t.nb - kRows);
+    const Byte* const from = t.row(0) + b * run;
+    if (t.src_end - from >= reach) {
+      move(from, b);
+    } else {
+      alignas(64) Byte copy[kRows * 16 + 16];
+      std::memcpy(copy, from, static_cast<std::size_t>(kRows * run));
+      move(copy, b);
+    }
   }
 }
 
+/// At most kP rows whose columns follow each other without a gap: columns are padded to kP rows in
+/// registers, as many as 16 bytes hold are pressed together, and written over each other's end.
+template <int E, int kP>
+void few_rows(const TransposeBlock& t) {
+  constexpr int kV = kBlocks > 1 ? 2 : 1, kL = 16 / E, kM = kL / kP;
+  constexpr std::int64_t kColumns = kV * kL;
+  using T = typename Element<E>::Type;
+  using D = TileTag<E, kV>;
+  const D d;
+  const hn::FixedTag<T, kL> part;
+  const std::int64_t na = t.na, column = t.nb * E;
+  static constexpr auto kOrders = press_orders<E, kP>();
+  const hn::Repartition<Byte, D> bytes;
+  const auto pattern =
+      hn::BitCast(d, hn::LoadDup128(bytes, kOrders[static_cast<std::size_t>(t.nb)].data()));
+  const Byte* rows[kP];
+  for (int k = 0; k < kP; ++k) rows[k] = t.row(std::min<std::int64_t>(k, t.nb - 1));
+  const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
+    prefetch_ahead(to, kColumns * column);
+    hn::Vec<D> x[kP];
+    HWY_UNROLL(16)
+    for (int k = 0; k < kP; ++k) x[k] = hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
+    shuffle_rows<kP>(d, x);
+    if constexpr (kM > 1) {
+      HWY_UNROLL(16)
+      for (int k = 0; k < kP; ++k) x[k] = hn::TableLookupBytes(x[k], pattern);
+    }
+    HWY_UNROLL(16)
+    for (int k = 0; k < kP; ++k, to += kM * column) {
+      if constexpr (kV == 1) hn::StoreU(x[k], part, reinterpret_cast<T*>(to));
+      if constexpr (kV == 2) hn::StoreU(hn::LowerHalf(part, x[k]), part, reinterpret_cast<T*>(to));
+    }
+    if constexpr (kV == 2) {
+      HWY_UNROLL(16)
+      for (int k = 0; k < kP; ++k, to += kM * column)
+        hn::StoreU(hn::UpperHalf(part, x[k]), part, reinterpret_cast<T*>(to));
+    }
+  };
+  std::int64_t a = 0;
+  for (; (na - a - kColumns) * column >= 16; a += kColumns) move(a, t.cols[0] + a * column);
+  while (a < na) {
+    const std::int64_t from = std::min(a, na - kColumns);
+    Byte last[kColumns * 16 + 16];
+    move(from, last);
+    std::memcpy(t.cols[0] + from * column, last, static_cast<std::size_t>(kColumns * column));
+    a += kColumns;
+  }
+}
+
+/// Rows that fill no band, whose columns follow each other without a gap: a whole band is written,
+/// each column over the end of the one before.
+template <int E, int kB>
+void one_band(const TransposeBlock& t) {
+  constexpr int kL = 16 / E, kRows = kL * kB;
+  using T = typename Element<E>::Type;
+  const TileTag<E, kB> d;
+  const std::int64_t na = t.na, column = t.nb * E;
+  const Byte* table[kRows];
+  for (int k = 0; k < kRows; ++k) table[k] = t.row(std::min<std::int64_t>(k, t.nb - 1));
+  const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
+    prefetch_ahead(to, kL * column);
+    AnyRows<kL> rows{table, a * E};
+    tile<E, kB>(rows, [&](int, auto v) HWY_ATTR {
+      hn::StoreU(v, d, reinterpret_cast<T*>(to));
+      to += column;
+    });
+  };
+  std::int64_t a = 0;
+  for (; a + kL <= na && (na - a - kL + 1) * column >= kB * 16; a += kL)
+    move(a, t.cols[0] + a * column);
+  while (a < na) {
+    const std::int64_t from = std::min<std::int64_t>(a, na - kL);
+    Byte last[(kL + 1) * kB * 16];
+    move(from, last);
+    std::memcpy(t.cols[0] + from * column, last, static_cast<std::size_t>(kL * column));
+    a += kL;
+  }
+}
+
+#if HWY_TARGET <= HWY_AVX3
+/// Five to eight rows of 4 bytes whose columns follow each other without a gap: four columns of
+/// them are two vectors, and two permutations of both put them in order.
+inline void eight_rows(const TransposeBlock& t) {
+  constexpr std::int64_t kColumns = 4;
+  const std::int64_t na = t.na, nb = t.nb;
+  const Byte* rows[8];
+  for (int k = 0; k < 8; ++k) rows[k] = t.row(std::min<std::int64_t>(k, nb - 1));
+  alignas(64) std::int32_t order[32];
+  for (int half = 0; half < 2; ++half) {
+    int column = 2 * half, row = 0;
+    for (int i = 0; i < 16; ++i) {
+      order[16 * half + i] = row / 4 * 16 + row % 4 * 4 + std::min(column, 3);
+      if (++row < nb) continue;
+      row = 0;
+      ++column;
+    }
+  }
+  const __m512i first = _mm512_load_si512(order), second = _mm512_load_si512(order + 16);
+  const auto piece = [&](int k, std::int64_t a) HWY_ATTR {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[k] + a * 4));
+  };
+  const auto four = [&](int k, std::int64_t a) HWY_ATTR {
+    __m512i v = _mm512_castsi128_si512(piece(k, a));
+    v = _mm512_inserti32x4(v, piece(k + 1, a), 1);
+    v = _mm512_inserti32x4(v, piece(k + 2, a), 2);
+    return _mm512_inserti32x4(v, piece(k + 3, a), 3);
+  };
+  const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
+    prefetch_ahead(to, kColumns * nb * 4);
+    const __m512i low = four(0, a), high = four(4, a);
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi32(low, first, high));
+    _mm512_storeu_si512(to + 2 * nb * 4, _mm512_permutex2var_epi32(low, second, high));
+  };
+  const std::int64_t column = nb * 4;
+  std::int64_t a = 0;
+  for (; (na - a) * column >= 2 * column + 64 && a + kColumns <= na; a += kColumns)
+    move(a, t.cols[0] + a * column);
+  while (a < na) {
+    const std::int64_t from = std::min(a, na - kColumns);
+    Byte last[2 * 8 * 4 + 64];
+    move(from, last);
+    std::memcpy(t.cols[0] + from * column, last, static_cast<std::size_t>(kColumns * column));
+    a += kColumns;
+  }
+}
+#endif
+
 template <int E>
 void transpose(const TransposeBlock& t) {
+  constexpr std::int64_t kLanes = kBlocks * 16 / E;
   if constexpr (E <= 8) {
-    constexpr std::int64_t kLanes = kBlocks * 16 / E;
     if (t.col_stride == t.nb * E && t.nb >= 2 && t.nb <= 4 && t.na >= kLanes)
       return interleave<E>(t);
-    if (t.row_stride == t.na * E && t.na >= 2 && t.na <= 4 && t.nb >= kLanes)
-      return deinterleave<E>(t);
+  }
+  if constexpr (E <= 4) {
+    const std::int64_t run = t.na * E;
+    if (t.row_stride == run && t.na >= 2 && run <= 8 && t.nb >= kLanes) {
+      if constexpr (E == 1) {
+        if (run <= 2) return few_columns<E, 8>(t);
+      }
+      if constexpr (E <= 2) {
+        if (run <= 4) return few_columns<E, 4>(t);
+      }
+      return few_columns<E, 2>(t);
+    }
+  }
+  if constexpr (E <= 2) {
+    if (t.col_stride == t.nb * E && t.nb > 4 && t.nb * E <= 16 && t.na >= kLanes) {
+      if constexpr (E == 1) {
+        if (t.nb > 8) return few_rows<E, 16>(t);
+      }
+      return few_rows<E, 8>(t);
+    }
+  }
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (E == 4) {
+    if (t.col_stride == t.nb * E && t.nb > 4 && t.nb <= 8 && t.na >= kLanes) return eight_rows(t);
+  }
+#endif
+  if constexpr (E <= 4 && kBlocks > 1) {
+    const std::int64_t column = t.nb * E;
+    if (t.col_stride == column && column > 16 && column % 16 != 0 &&
+        column <= (E == 1 ? kBlocks * 16 : 32) && t.na >= kLanes)
+      return column <= 32 ? one_band<E, 2>(t) : one_band<E, kBlocks>(t);
   }
   bands<E, kBlocks>(t);
 }
@@ -480,6 +769,23 @@ void copy_pieces(const CopyBlock& c, std::int64_t rows, const Byte* mask) {
   }
 }
 
+/// As copy_pieces for one piece, where the runs follow each other without a gap: a vector of them
+/// at once.
+HWY_INLINE void copy_dense_pieces(const CopyBlock& c, std::int64_t rows, const Byte* mask) {
+  const TileTag<1, kBlocks> d;
+  const auto last = hn::LoadDup128(d, mask);
+  Byte* to = c.dst;
+  EvenRows<1> from(c.src, c.is);
+  std::int64_t r = 0;
+  for (; r + kBlocks <= rows; r += kBlocks, to += 16 * kBlocks) {
+    prefetch_for_write(to + 512);
+    hn::StoreU(hn::And(load_rows<1, kBlocks>(from, 0), last), d, to);
+    from.skip(kBlocks * c.is);
+  }
+  const CopyBlock rest{c.src + r * c.is, to, rows - r, c.is, c.os, c.run, c.valid, c.src_end};
+  copy_pieces<1, 1>(rest, rest.rows, mask);
+}
+
 template <int... kIndex>
 HWY_INLINE void copy_pieces_switch(const CopyBlock& c, std::int64_t rows, const Byte* mask,
                                    std::integer_sequence<int, kIndex...>) {
@@ -487,6 +793,21 @@ HWY_INLINE void copy_pieces_switch(const CopyBlock& c, std::int64_t rows, const 
   static constexpr F table[] = {copy_pieces<kIndex / 5 + 1, kIndex % 5>...};
   table[(c.run / 16 - 1) * 5 + (c.valid + 15) / 16](c, rows, mask);
 }
+
+#if HWY_TARGET <= HWY_AVX3
+/// Runs of a vector that end in zeros.
+void copy_masked(const CopyBlock& c) {
+  const hn::ScalableTag<Byte> d;
+  const auto valid = hn::FirstN(d, static_cast<std::size_t>(c.valid));
+  const std::int64_t rows = c.rows, is = c.is, os = c.os;  // bytes may alias c
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
+    prefetch_for_write(to + 8 * os);
+    hn::StoreU(hn::MaskedLoad(valid, d, from), d, to);
+  }
+}
+#endif
 
 /// Short runs that end in zeros. Not read past the end of the source.
 void copy_padded(const CopyBlock& c) {
@@ -499,7 +820,11 @@ void copy_padded(const CopyBlock& c) {
     const std::int64_t room = c.src_end - c.src - reach;
     if (c.is >= 0 && room >= 0) {
       row = c.is == 0 ? c.rows : std::min(c.rows, room / c.is + 1);
-      copy_pieces_switch(c, row, mask, std::make_integer_sequence<int, 20>{});
+      if (run == 16 && c.os == 16 && c.valid > 0) {
+        copy_dense_pieces(c, row, mask);
+      } else {
+        copy_pieces_switch(c, row, mask, std::make_integer_sequence<int, 20>{});
+      }
     }
   }
   Byte copy[64];
@@ -529,6 +854,9 @@ void copy_rows(const CopyBlock& c) {
     return copy_short_switch(c, std::make_integer_sequence<int, 33>{});
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
   if (c.valid == c.run && c.run <= 1024) return copy_vectors(c);
+#if HWY_TARGET <= HWY_AVX3
+  if (c.run == 64) return copy_masked(c);
+#endif
   if (c.run <= 64) return copy_padded(c);
 #endif
   const Byte* from = c.src;
