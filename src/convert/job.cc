@@ -107,6 +107,10 @@ void choose_blocks(Job& job, bool cast) noexcept {
     return std::min({chain.n, kMaxBlock, std::max(from, round_up(to, kLine))});
   };
   std::int64_t a = std::min(job.a.n, side), b = std::min(job.b.n, side);
+  if (job.b.n > side && job.b.n <= 2 * side) {
+    b = job.b.n;
+    a = std::min(job.a.n, std::max<std::int64_t>(kMostBytes / element / b / 16 * 16, 16));
+  }
   const std::int64_t least = kMostBytes / element;
   if (a * b < least) a = grow(job.a, a, least / b);
   if (a * b < least) b = grow(job.b, b, least / a);
@@ -202,7 +206,8 @@ void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, Job& ou
   bool linear = false;
   for (int i = 0; i < pool.count; ++i) linear |= pool.loops[i].dim < 0;
   // One element with a source and zeros behind it are a run too, wherever the element is.
-  const bool lone = ib >= 0 && !cast && pool.loops[ib].valid == 1;
+  const bool lone =
+      ib >= 0 && !cast && pool.loops[ib].valid == 1 && pool.loops[ib].n * out.dst_bytes >= 16;
   if (nest.fill || !linear || lone || (ia >= 0 && ia == ib)) {
     choose_copy(out, pool, ib, cast && !nest.fill);
   } else if (ia >= 0 && ib >= 0) {

@@ -275,9 +275,12 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
     if (rest <= kL / 2) return finish(std::integral_constant<int, std::max<int>(kL / 2, 1)>());
     finish(std::integral_constant<int, kL>());
   } else {
-    const auto run = [&](Rows& from, Byte* const* to) HWY_ATTR {
-      tile<E, kB>(from, [&](int j, auto v)
-                            HWY_ATTR { hn::StoreU(v, d, reinterpret_cast<T*>(to[j] + b * E)); });
+    const auto run = [&](Rows& from, Byte* const* columns) HWY_ATTR {
+      tile<E, kB>(from, [&](int j, auto v) HWY_ATTR {
+        Byte* const to = columns[j] + b * E;
+        hn::StoreU(v, d, reinterpret_cast<T*>(to));
+        prefetch_for_write(to + kB * 16);
+      });
     };
     for (std::int64_t a = kL; a <= na; a += kL) {
       run(rows, t.cols + a - kL);
@@ -376,7 +379,9 @@ void band(const TransposeBlock& t, std::int64_t b) {
       return band_tiles<E, kB, false>(t, b, first, end);
     }
     using Rows = AnyRows<kL>;
-    return band_tiles<E, kB, false>(t, b, Rows{t.rows + b, 0}, Rows{t.rows + b, last});
+    const Rows first{t.rows + b, 0}, end{t.rows + b, last};
+    if (t.col_stride >= kFarColumns) return band_tiles<E, kB, true>(t, b, first, end);
+    return band_tiles<E, kB, false>(t, b, first, end);
   }
   if (t.row_stride > 0 && t.src_end - t.row(b + kRows - 1) >= 16) {
     return band_narrow<E, kB>(t, b, EvenRows<kL>(t.row(b), t.row_stride));
