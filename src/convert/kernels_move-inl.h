@@ -267,6 +267,7 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
       to = t.cols[0] + b * E + (na - columns()) * stride;
       tile<E, kB, columns()>(last, [&](int, auto v) HWY_ATTR {
         hn::StoreU(v, d, reinterpret_cast<T*>(to));
+        if constexpr (kAhead) prefetch_for_write(to + kB * 16);
         to += stride;
       });
     };
@@ -670,6 +671,24 @@ inline void eight_rows(const TransposeBlock& t) {
 }
 #endif
 
+/// One row of three columns, interleaved, becomes three.
+template <int E>
+void three_columns(const TransposeBlock& t) {
+  using T = typename Element<E>::Type;
+  const hn::ScalableTag<T> d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t next = 0; next < t.nb; next += lanes) {
+    const std::int64_t b = std::min(next, t.nb - lanes);
+    hn::Vec<decltype(d)> v[3];
+    hn::LoadInterleaved3(d, reinterpret_cast<const T*>(t.row(0) + b * 3 * E), v[0], v[1], v[2]);
+    for (int a = 0; a < 3; ++a) {
+      Byte* const to = t.column(a) + b * E;
+      hn::StoreU(v[a], d, reinterpret_cast<T*>(to));
+      prefetch_for_write(to + kBlocks * 16);
+    }
+  }
+}
+
 template <int E>
 void transpose(const TransposeBlock& t) {
   constexpr std::int64_t kLanes = kBlocks * 16 / E;
@@ -688,6 +707,9 @@ void transpose(const TransposeBlock& t) {
       }
       return few_columns<E, 2>(t);
     }
+  }
+  if constexpr (E == 4 || E == 8) {
+    if (t.row_stride == 3 * E && t.na == 3 && t.nb >= kLanes) return three_columns<E>(t);
   }
   if constexpr (E <= 2) {
     if (t.col_stride == t.nb * E && t.nb > 4 && t.nb * E <= 16 && t.na >= kLanes) {

@@ -171,7 +171,8 @@ void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexc
 /// for each 16 bytes of a line; they are copied next to each other first.
 void UnitRunner::gather_crowded_rows() noexcept {
   const std::int64_t run = block_.na * job_.src_bytes, pitch = round_up(run, 64) + 64;
-  const std::int64_t at_once = 16 / job_.src_bytes * 4;  // rows of one tile
+  // The rows of a tile, or all where the kernel walks columns first.
+  const std::int64_t at_once = block_.col_stride % 2048 == 0 ? block_.nb : 64 / job_.src_bytes;
   if (block_.row_stride == 0 || !crowded(block_.row_stride, std::min(at_once, block_.nb)) ||
       pitch * block_.nb > static_cast<std::int64_t>(kScratchBytes))
     return;
