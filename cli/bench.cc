@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/deploy.h"
 #include "cli/model.h"
 #include "plan/plan.h"
 
@@ -19,6 +20,7 @@ namespace {
 constexpr int kMostRuns = 1'000'000;
 
 struct BenchOptions : ModelOptions {
+  std::string deploy, deployed_model;
   int runs = 20, warmup = 3;
   bool json = false;
 };
@@ -92,11 +94,13 @@ class Bench {
  public:
   Bench(const Plan& plan, Session& session) : plan_(plan), session_(session) {
     Noise noise;
-    for (const Port& port : session.inputs()) {
-      inputs_.emplace_back(port.dtype, port.shape);
+    for (const Door& door : plan.inputs) {
+      inputs_.emplace_back(door.port.dtype, door.port.shape, door.layout);
       noise.fill(inputs_.back());
     }
-    for (const Port& port : session.outputs()) outputs_.emplace_back(port.dtype, port.shape);
+    for (const Door& door : plan.outputs) {
+      outputs_.emplace_back(door.port.dtype, door.port.shape, door.layout);
+    }
   }
 
   Samples measure(const BenchOptions& options) {
@@ -150,7 +154,9 @@ class Bench {
   std::vector<Tensor> inputs_, outputs_;
 };
 
-int run(const BenchOptions& options, std::ostream& out) {
+int run(BenchOptions options, std::ostream& out) {
+  check_deploy_options("bench", "MODEL", !options.model.empty(), options.deploy,
+                       options.deployed_model);
   check_device(options.device);
   for (const auto& [name, value, least] :
        {std::tuple{"--runs", options.runs, 1}, std::tuple{"--warmup", options.warmup, 0}}) {
@@ -159,10 +165,14 @@ int run(const BenchOptions& options, std::ostream& out) {
            kMostRuns);
     }
   }
+  const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
+  const ModelDoors model = model_doors(options.model);
+  if (deployment.has_value()) apply_deployment(*deployment, model, options);
+  if (deployment.has_value() && !options.json) out << ignored_note(*deployment);
   const int threads = thread_count(options.threads);
-  const Loaded loaded =
-      load_model(options, parse_shapes(options.shapes, model_inputs(options.model)));
+  const Loaded loaded = load_model(options, parse_shapes(options.shapes, model.inputs));
   Session session(loaded.plan, threads);
+  if (deployment.has_value()) check_outputs(*deployment, session.outputs(), loaded.source_format);
   const Samples samples = Bench(*loaded.plan, session).measure(options);
   const double least = *std::min_element(samples.whole.begin(), samples.whole.end());
   const double most = *std::max_element(samples.whole.begin(), samples.whole.end());
@@ -208,6 +218,8 @@ Command add_bench(CLI::App& app, const Streams& streams) {
       "moved into the plan's layouts, the model is computed, the outputs are moved back.\n"
       "convert_ms is what of it goes into moving; first_ms is the very first run.");
   add_model_options(command, *options);
+  add_deploy_options(command, options->deploy, options->deployed_model);
+  add_format_options(command, *options);
   command->add_option("--runs", options->runs, "Runs that count; 20 unless told")->type_name("N");
   command->add_option("--warmup", options->warmup, "Runs before those; 3 unless told")
       ->type_name("N");

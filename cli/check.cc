@@ -108,7 +108,7 @@ class Case {
 
   /// Empty, or what is wrong.
   std::string run() {
-    inputs_ = model_inputs(options_.model);
+    inputs_ = model_doors(options_.model).inputs;
     std::vector<std::pair<int, fs::path>> sets;
     for (const fs::path& entry : entries(folder_)) {
       const std::optional<int> n = number_behind(entry.filename().string(), "test_data_set_");

@@ -117,8 +117,9 @@ std::vector<std::int64_t> bind_extents(InputData& data, const ModelInput& input,
        input.name, "' wants ", extents_text(input.extents), "; reshape the file, or give --shape");
 }
 
-Shapes bind_shapes(const ModelOptions& options, const std::vector<ModelInput>& inputs,
-                   const Formats& formats, std::vector<InputData>& data) {
+Shapes bind_shapes(const ModelOptions& options, const ModelDoors& model, const Formats& formats,
+                   std::vector<InputData>& data) {
+  const std::vector<ModelInput>& inputs = model.inputs;
   Shapes shapes = parse_shapes(options.shapes, inputs);
   for (InputData& item : data) {
     ModelInput input = *std::find_if(inputs.begin(), inputs.end(),
@@ -129,10 +130,9 @@ Shapes bind_shapes(const ModelOptions& options, const std::vector<ModelInput>& i
       input.has_shape = true;
     }
     const auto format = formats.find(input.name);
-    // Only ONNX files are read, whose order is NCHW.
     const bool as_is = format == formats.end() || !item.tensor.has_value();
     const std::vector<int> order =
-        format_order(as_is ? DataFormat::none : format->second, DataFormat::nchw,
+        format_order(as_is ? DataFormat::none : format->second, model.source,
                      item.tensor.has_value() ? item.tensor->shape().rank() : 0, input.name);
     shapes[input.name] = bind_extents(item, input, order);
   }

@@ -30,8 +30,8 @@ std::vector<std::int64_t> bind_extents(InputData& data, const ModelInput& input,
                                        const std::vector<int>& order);
 
 /// --shape, and what the data says about extents that the model leaves free.
-Shapes bind_shapes(const ModelOptions& options, const std::vector<ModelInput>& inputs,
-                   const Formats& formats, std::vector<InputData>& data);
+Shapes bind_shapes(const ModelOptions& options, const ModelDoors& model, const Formats& formats,
+                   std::vector<InputData>& data);
 
 /// The input that takes a picture when none is named: of four axes before three.
 /// Throws Error(usage) when there is none.

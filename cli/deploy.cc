@@ -274,10 +274,16 @@ class Reader {
         refuse(sum->line, "a SHA-256 has 64 hexadecimal digits");
       }
     }
-    const YamlNode* platform = find("platform");
-    if (platform != nullptr && lower(scalar(*platform)) != "onnx") {
-      cannot(ErrorCode::unsupported, platform->line, "models of ", scalar(*platform),
-             " cannot be read; convert it to ONNX");
+    if (const YamlNode* platform = find("platform")) {
+      const std::string word = lower(scalar(*platform));
+      out_.platform_line = platform->line;
+      out_.platform = word == "onnx"     ? DataFormat::nchw
+                      : word == "tflite" ? DataFormat::nhwc
+                                         : DataFormat::none;
+      if (out_.platform == DataFormat::none) {
+        cannot(ErrorCode::unsupported, platform->line, "models of ", platform->text,
+               " cannot be read; convert it to ONNX or TFLite");
+      }
     }
     if (const YamlNode* weights = find("weight_file_path")) {
       cannot(ErrorCode::unsupported, weights->line,
@@ -529,6 +535,15 @@ void verify_deployment(const Deployment& deployment) {
     Reader::refuse_at(deployment.file, deployment.sha256_line, "'", deployment.model,
                       "' has the SHA-256 ", sum, ", so it is another file than this one tells of");
   }
+}
+
+std::optional<Deployment> take_deployment(const std::string& file, const std::string& name,
+                                          ModelOptions& options) {
+  if (file.empty()) return std::nullopt;
+  Deployment chosen = choose_deployment(read_deployments(file), name);
+  verify_deployment(chosen);
+  options.model = chosen.model;
+  return chosen;
 }
 
 std::string ignored_note(const Deployment& deployment) {

@@ -26,7 +26,8 @@ struct DeployedTensor {
 /// One model of a deployment file. Paths in it are ready to be opened.
 struct Deployment {
   std::string file, name, model, sha256;
-  int model_line = 0, sha256_line = 0;
+  int model_line = 0, sha256_line = 0, platform_line = 0;
+  DataFormat platform = DataFormat::none;  ///< nchw: onnx, nhwc: tflite, none: not said
   std::vector<DeployedTensor> inputs, outputs;
   double threshold = 0.999;  ///< cosine similarity that an output must reach
   std::optional<int> threads;
@@ -53,19 +54,23 @@ const Deployment& choose_deployment(const std::vector<Deployment>& list, const s
 /// missing or has another SHA-256.
 void verify_deployment(const Deployment& deployment);
 
-/// Model, threads, shapes and formats become options, where the command line does not say
-/// otherwise. Throws Error(bad_input) for an input that the model has not.
-void apply_deployment(const Deployment& deployment, std::span<const ModelInput> inputs,
-                      ModelOptions& options);
+/// The model of `file` that is called `name`, verified, as options.model; nothing when `file` is
+/// empty.
+std::optional<Deployment> take_deployment(const std::string& file, const std::string& name,
+                                          ModelOptions& options);
+
+/// Threads, shapes and formats become options, where the command line does not say otherwise.
+/// Throws Error(bad_input) for an input or an output that the model has not.
+void apply_deployment(const Deployment& deployment, const ModelDoors& model, ModelOptions& options);
 
 /// The validation data of an input, or random numbers of its range: the same in every run.
 /// Throws Error(bad_input, limit), Error(usage) for an input that the deployment does not name.
-InputData deployed_data(const Deployment& deployment, const ModelInput& input);
+InputData deployed_data(const Deployment& deployment, const ModelInput& input, DataFormat model);
 
-/// Throws Error(bad_input) for an output that the model has not, or of another shape.
+/// Throws Error(bad_input) for an output of another shape than the deployment says.
 void check_outputs(const Deployment& deployment, std::span<const Port> ports, DataFormat model);
 
-/// "note    ...: a, b mean nothing to Stowage\n", or nothing.
+/// "note    ...: nothing here depends on a, b\n", or nothing.
 std::string ignored_note(const Deployment& deployment);
 
 /// Runs the model on its validation data. Returns what is wrong, empty when nothing is; `details`

@@ -50,6 +50,10 @@ std::vector<std::int64_t> in_model_order(const DeployedTensor& tensor, DataForma
   return out;
 }
 
+std::string_view format_name(DataFormat format) {
+  return format == DataFormat::nhwc ? "NHWC" : "NCHW";
+}
+
 bool fixes(const ModelInput& input, const std::vector<std::int64_t>& shape) {
   return input.has_shape &&
          std::equal(shape.begin(), shape.end(), input.extents.begin(), input.extents.end(),
@@ -58,7 +62,7 @@ bool fixes(const ModelInput& input, const std::vector<std::int64_t>& shape) {
 
 /// The extents of data for an input, in the order of its format.
 std::vector<std::int64_t> data_extents(const Deployment& deployment, const DeployedTensor& tensor,
-                                       const ModelInput& input) {
+                                       const ModelInput& input, DataFormat model) {
   if (tensor.shape.has_value()) return *tensor.shape;
   std::vector<std::int64_t> extents = input.extents;
   if (!extents.empty() && extents[0] < 0) extents[0] = 1;
@@ -69,8 +73,7 @@ std::vector<std::int64_t> data_extents(const Deployment& deployment, const Deplo
   }
   std::vector<std::int64_t> out;
   const DataFormat format = extents.size() == 4 ? tensor.format : DataFormat::none;
-  for (const int i :
-       format_order(format, DataFormat::nchw, static_cast<int>(extents.size()), tensor.name)) {
+  for (const int i : format_order(format, model, static_cast<int>(extents.size()), tensor.name)) {
     out.push_back(extents[static_cast<std::size_t>(i)]);
   }
   return out;
@@ -157,11 +160,13 @@ class Case {
  public:
   Case(const Deployment& deployment, const ModelOptions& options)
       : deployment_(deployment), options_(options) {
-    const std::vector<ModelInput> inputs = model_inputs(deployment.model);
-    apply_deployment(deployment, inputs, options_);
-    formats_ = parse_formats("--input-format", options_.input_formats, names_of(inputs));
-    for (const ModelInput& input : inputs) data_.push_back(deployed_data(deployment, input));
-    shapes_ = bind_shapes(options_, inputs, formats_, data_);
+    const ModelDoors model = model_doors(deployment.model);
+    apply_deployment(deployment, model, options_);
+    formats_ = parse_formats("--input-format", options_.input_formats, names_of(model.inputs));
+    for (const ModelInput& input : model.inputs) {
+      data_.push_back(deployed_data(deployment, input, model.source));
+    }
+    shapes_ = bind_shapes(options_, model, formats_, data_);
   }
 
   /// The outputs that the deployment names, in its formats.
@@ -215,50 +220,58 @@ Tensor expected_output(const Deployment& deployment, const DeployedTensor& outpu
 
 }  // namespace
 
-void apply_deployment(const Deployment& deployment, std::span<const ModelInput> inputs,
+void apply_deployment(const Deployment& deployment, const ModelDoors& model,
                       ModelOptions& options) {
-  const std::vector<std::string> names = names_of(inputs);
+  if (deployment.platform != DataFormat::none && deployment.platform != model.source) {
+    fail(ErrorCode::bad_input, deployment.file, ":", deployment.platform_line, ": '",
+         deployment.model, "' is a model of ", model.source == DataFormat::nhwc ? "TFLite" : "ONNX",
+         "; write platform: ", model.source == DataFormat::nhwc ? "tflite" : "onnx");
+  }
+  const std::vector<std::string> names = names_of(model.inputs);
   if (!options.threads.has_value()) options.threads = deployment.threads;
-  const Shapes shapes = parse_shapes(options.shapes, inputs);
+  const Shapes shapes = parse_shapes(options.shapes, model.inputs);
   const Formats formats = parse_formats("--input-format", options.input_formats, names);
+  const DataFormat other = model.source == DataFormat::nchw ? DataFormat::nhwc : DataFormat::nchw;
   for (const DeployedTensor& tensor : deployment.inputs) {
-    const auto input = std::find_if(inputs.begin(), inputs.end(),
+    const auto input = std::find_if(model.inputs.begin(), model.inputs.end(),
                                     [&](const ModelInput& i) { return i.name == tensor.name; });
-    if (input == inputs.end()) {
+    if (input == model.inputs.end()) {
       refuse(deployment, tensor, "the model has no input '", tensor.name, "'; it has ",
              listed(names));
     }
     const bool orders = input->extents.size() == 4 || !input->has_shape;
     if (tensor.format != DataFormat::none && orders && formats.count(tensor.name) == 0) {
-      options.input_formats.push_back(
-          text(tensor.name, "=", tensor.format == DataFormat::nhwc ? "NHWC" : "NCHW"));
+      options.input_formats.push_back(text(tensor.name, "=", format_name(tensor.format)));
     }
     if (!tensor.shape.has_value() || shapes.count(tensor.name) > 0) continue;
-    const std::vector<std::int64_t> shape = in_model_order(tensor, DataFormat::nchw);
+    const std::vector<std::int64_t> shape = in_model_order(tensor, model.source);
     DeployedTensor turned = tensor;
-    turned.format = DataFormat::nhwc;
+    turned.format = other;
     if (tensor.format == DataFormat::none && shape.size() == 4 && !fixes(*input, shape) &&
-        fixes(*input, in_model_order(turned, DataFormat::nchw))) {
+        fixes(*input, in_model_order(turned, model.source))) {
       refuse(deployment, tensor, "input '", tensor.name, "' wants ", extents_text(input->extents),
-             "; if the shape is in NHWC, write input_data_formats: NHWC");
+             "; if the shape is in ", format_name(other),
+             ", write input_data_formats: ", format_name(other));
     }
     std::string extents;
     for (const std::int64_t e : shape) extents += text(extents.empty() ? "" : ",", e);
     options.shapes.push_back(text(tensor.name, "=", extents));
   }
-  // The names of outputs are checked against the plan; here they bind nobody.
   for (const DeployedTensor& tensor : deployment.outputs) {
+    if (std::find(model.outputs.begin(), model.outputs.end(), tensor.name) == model.outputs.end()) {
+      refuse(deployment, tensor, "the model has no output '", tensor.name, "'; it has ",
+             listed(model.outputs));
+    }
     const bool given = std::any_of(
         options.output_formats.begin(), options.output_formats.end(), [&](const std::string& item) {
           return item.find('=') == std::string::npos || item.starts_with(tensor.name + "=");
         });
     if (tensor.format == DataFormat::none || given) continue;
-    options.output_formats.push_back(
-        text(tensor.name, "=", tensor.format == DataFormat::nhwc ? "NHWC" : "NCHW"));
+    options.output_formats.push_back(text(tensor.name, "=", format_name(tensor.format)));
   }
 }
 
-InputData deployed_data(const Deployment& deployment, const ModelInput& input) {
+InputData deployed_data(const Deployment& deployment, const ModelInput& input, DataFormat model) {
   const DeployedTensor* tensor = find(deployment.inputs, input.name);
   if (tensor == nullptr) {
     fail(ErrorCode::usage, "'", deployment.file, "' does not name input '", input.name,
@@ -266,7 +279,7 @@ InputData deployed_data(const Deployment& deployment, const ModelInput& input) {
   }
   InputData data{tensor->name, tensor->data, std::nullopt, std::nullopt};
   if (!tensor->data.empty() && !is_raw(tensor->data)) return read_input(input.name, tensor->data);
-  const std::vector<std::int64_t> extents = data_extents(deployment, *tensor, input);
+  const std::vector<std::int64_t> extents = data_extents(deployment, *tensor, input, model);
   if (tensor->data.empty()) {
     data.file = fmt::format("random numbers, {:g} to {:g}", tensor->least, tensor->most);
     data.tensor = random_tensor(*tensor, extents);
@@ -279,13 +292,9 @@ InputData deployed_data(const Deployment& deployment, const ModelInput& input) {
 void check_outputs(const Deployment& deployment, std::span<const Port> ports, DataFormat model) {
   const std::vector<std::string> names = names_of(ports);
   for (const DeployedTensor& output : deployment.outputs) {
-    const auto at = std::find(names.begin(), names.end(), output.name);
-    if (at == names.end()) {
-      refuse(deployment, output, "the model has no output '", output.name, "'; it has ",
-             listed(names));
-    }
-    const Shape& shape = ports[static_cast<std::size_t>(at - names.begin())].shape;
     if (!output.shape.has_value()) continue;
+    const auto at = std::find(names.begin(), names.end(), output.name);
+    const Shape& shape = ports[static_cast<std::size_t>(at - names.begin())].shape;
     const std::vector<std::int64_t> want = in_model_order(output, model);
     const std::span<const std::int64_t> have = shape.extents();
     if (std::equal(have.begin(), have.end(), want.begin(), want.end())) continue;

@@ -9,6 +9,7 @@
 #include "cli/io/yaml.h"
 #include "cli/test_cli.h"
 #include "cli/test_models.h"
+#include "tests/suite/tflite_builder.h"
 
 namespace stowage::cli {
 namespace {
@@ -402,12 +403,144 @@ TEST(Deploy, NamesAndShapesAreThoseOfTheModel) {
   EXPECT_TRUE(holds(output.out, "d.yml:6: the model has no output 'q'; it has 'y'")) << output.out;
 }
 
+/// RELU of one image, as TFLite keeps it.
+std::string tflite_model() {
+  TfliteBuilder b;
+  const int x = b.input("x", {1, 1, 2, 3});
+  b.op(tfl::BuiltinOperator_RELU, {x}, {b.output("y", {1, 1, 2, 3})});
+  return b.bytes();
+}
+
+std::string tflite_deployment(std::string_view more = "", std::string_view model_lines = "") {
+  std::string file = deployment(more, model_lines);
+  file.replace(file.find("m.onnx"), 6, "m.tflite");
+  return file;
+}
+
+TEST(Deploy, ATfliteModelIsInNhwc) {
+  const TestFolder folder;
+  folder.write("m.tflite", tflite_model());
+  folder.write("x.raw", floats_text({1, 2, -3, 4, -5, 6}));
+  const std::string y = folder.path("y.npy");
+
+  const struct {
+    std::string more;
+    std::vector<double> values;  // as the file is wanted
+    std::vector<std::int64_t> shape;
+  } cases[] = {
+      {"", {1, 2, 0, 4, 0, 6}, {1, 1, 2, 3}},
+      {"        input_data_formats: NHWC\n        input_shapes: 1,1,2,3\n",
+       {1, 2, 0, 4, 0, 6},
+       {1, 1, 2, 3}},
+      // Rows of channels: pixel 0 has 1, -3, -5.
+      {"        input_data_formats: NCHW\n        input_shapes: 1,3,1,2\n",
+       {1, 0, 0, 2, 4, 6},
+       {1, 1, 2, 3}},
+      {"        input_data_formats: NCHW\n", {1, 0, 0, 2, 4, 6}, {1, 1, 2, 3}},
+      {"        input_data_formats: NCHW\n        output_data_formats: NCHW\n"
+       "        output_shapes: 1,3,1,2\n",
+       {1, 2, 0, 4, 0, 6},
+       {1, 3, 1, 2}},
+      {"        output_data_formats: NCHW\n", {1, 4, 2, 0, 0, 6}, {1, 3, 1, 2}},
+      {"        input_data_formats: NONE\n", {1, 2, 0, 4, 0, 6}, {1, 1, 2, 3}},
+  };
+
+  for (const auto& c : cases) {
+    const std::string file =
+        folder.write("d.yml", tflite_deployment(c.more + "        validation_inputs_data: x.raw\n",
+                                                "    platform: tflite\n"));
+    const Outcome run = stowage({"run", "--deploy", file, "--output", y});
+    ASSERT_EQ(run.code, 0) << run.err << c.more;
+    const Tensor tensor = read_npy(y);
+    EXPECT_EQ(values_of(tensor), c.values) << c.more;
+    EXPECT_TRUE(std::equal(c.shape.begin(), c.shape.end(), tensor.shape().extents().begin(),
+                           tensor.shape().extents().end()))
+        << c.more;
+    const Outcome check = stowage({"check", "--deploy", file});
+    EXPECT_EQ(check.code, 0) << check.out;
+  }
+
+  const struct {
+    std::string more, model_lines, words;
+  } refused[] = {
+      {"        input_shapes: 1,3,1,2\n", "", "write input_data_formats: NCHW"},
+      {"        output_shapes: 1,3,1,2\n", "", "output 'y' has shape [1, 1, 2, 3]"},
+      {"", "    platform: onnx\n", "is a model of TFLite; write platform: tflite"},
+  };
+
+  for (const auto& c : refused) {
+    const std::string file = folder.write("d.yml", tflite_deployment(c.more, c.model_lines));
+    for (const char* command : {"run", "plan", "bench"}) {
+      const Outcome outcome = stowage({command, "--deploy", file});
+      EXPECT_EQ(outcome.code, 3) << command << outcome.out;
+      EXPECT_TRUE(holds(outcome.err, c.words) && holds(outcome.err, "d.yml:")) << outcome.err;
+    }
+  }
+}
+
+TEST(Deploy, PlanAndBenchTakeTheShapesFormatsAndThreads) {
+  const TestFolder folder;
+  folder.write("m.onnx", model("Relu", {{"x", {-1, 3, -1, -1}}}, {"y", {-1, 3, -1, -1}}));
+  const std::string file = folder.write(
+      "d.yml", deployment("        input_shapes: 2,4,5,3\n        input_data_formats: NHWC\n"
+                          "        output_data_formats: NHWC\n",
+                          "    num_threads: 1\n"));
+  const Outcome plan = stowage({"plan", "--deploy", file, "--json"});
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  const Json p = Json::parse(plan.out);
+  EXPECT_EQ(p["inputs"][0]["shape"], "[2, 3, 4, 5]");
+  EXPECT_EQ(p["conversions"].size(), 0u) << plan.out;  // Relu runs in the caller's order
+  const Outcome bench = stowage({"bench", "--deploy", file, "--json", "--runs", "1"});
+  ASSERT_EQ(bench.code, 0) << bench.err;
+  EXPECT_EQ(Json::parse(bench.out)["threads"], 1);
+  // The command line wins.
+  const Outcome other = stowage({"plan", "--deploy", file, "--json", "--shape", "1,3,2,2"});
+  ASSERT_EQ(other.code, 0) << other.err;
+  EXPECT_EQ(Json::parse(other.out)["inputs"][0]["shape"], "[1, 3, 2, 2]");
+}
+
+// The same network was published twice; one file's deployment is checked with what the other
+// computes, through every order of the data.
+TEST(Deploy, TfliteAgainstItsOnnxTwin) {
+  const std::string onnx = data_path("models/onnx/ultraface_slim320/model.onnx");
+  const std::string tflite = data_path("models/tflite/ultraface_slim320_nopost.tflite");
+  if (onnx.empty() || !std::filesystem::exists(tflite)) GTEST_SKIP() << "skipped: no test data";
+  const TestFolder folder;
+  std::vector<float> pixels(3 * 240 * 320), turned(pixels.size());
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    pixels[i] = static_cast<float>(i * 2654435761u % 1000) / 500 - 1;
+    turned[i % 3 * (240 * 320) + i / 3] = pixels[i];
+  }
+  const std::string last = write_floats(folder, "last.npy", {1, 240, 320, 3}, pixels);
+  write_floats(folder, "first.npy", {1, 3, 240, 320}, turned);
+  ASSERT_EQ(stowage({"run", onnx, "--input", last, "--input-format", "NHWC", "--output",
+                     "scores=" + folder.path("scores.npy")})
+                .code,
+            0);
+  for (const auto& [format, data] : {std::pair{"NHWC", "last.npy"}, {"NCHW", "first.npy"}}) {
+    const std::string file = folder.write(
+        "d.yml", "models:\n  twin:\n    platform: tflite\n    model_file_path: " + tflite +
+                     "\n    input_tensors: input_1\n    output_tensors: Identity_1\n"
+                     "    input_data_formats: " +
+                     format +
+                     "\n    output_data_formats: NONE\n"
+                     "    validation_inputs_data: " +
+                     data +
+                     "\n    validation_outputs_data: scores.npy\n    validation_threshold: {cpu: "
+                     "0.99999}\n");
+    const Outcome check = stowage({"check", "--deploy", file});
+    EXPECT_EQ(check.code, 0) << check.out << check.err;
+  }
+}
+
 TEST(Deploy, TheCommandLine) {
   const struct {
     std::vector<std::string> arguments;
     std::string words;
   } cases[] = {
       {{"run"}, "give MODEL or --deploy FILE"},
+      {{"plan"}, "give MODEL or --deploy FILE"},
+      {{"bench"}, "give MODEL or --deploy FILE"},
       {{"check"}, "give DIR or --deploy FILE"},
       {{"run", "m.onnx", "--deploy", "d.yml"}, "exclude each other"},
       {{"run", "m.onnx", "--model", "m"}, "--model needs --deploy"},

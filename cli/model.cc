@@ -197,6 +197,15 @@ std::vector<std::string> names_of(std::span<const Port> ports) {
   return names;
 }
 
+std::vector<Port> output_ports(const Graph& graph) {
+  std::vector<Port> ports;
+  for (const ValueId v : graph.outputs) {
+    const Value& value = graph.value(v);
+    ports.push_back({value.name, value.dtype, value.shape});
+  }
+  return ports;
+}
+
 std::vector<int> format_order(DataFormat format, DataFormat model, int rank,
                               const std::string& name) {
   std::vector<int> order;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cli/cli.h"
-#include "cli/io/model_inputs.h"
+#include "cli/io/model_doors.h"
 #include "graph/graph.h"
 #include "stowage/model.h"
 
@@ -60,6 +60,9 @@ Formats parse_formats(std::string_view option, const std::vector<std::string>& l
 
 std::vector<std::string> names_of(std::span<const ModelInput> inputs);
 std::vector<std::string> names_of(std::span<const Port> ports);
+
+/// Of a graph that is not planned yet.
+std::vector<Port> output_ports(const Graph& graph);
 
 /// order[i]: which axis of the model stands at place i of a tensor in `format`; the identity
 /// unless the format differs from the model's. Throws Error(usage) for a rank other than 4.

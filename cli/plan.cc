@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/trail.h"
 #include "cli/cli.h"
+#include "cli/deploy.h"
 #include "cli/io/file.h"
 #include "cli/model.h"
 #include "cli/plan_json.h"
@@ -18,7 +19,7 @@ namespace {
 
 struct PlanCommandOptions : ModelOptions {
   bool json = false;
-  std::string html, why_not;
+  std::string html, why_not, deploy, deployed_model;
 };
 
 /// NODE=LAYOUT; a layout never holds '=', a name may.
@@ -32,11 +33,19 @@ plan::WhyNot answer(const PlanCommandOptions& options, const Prepared& prepared)
                        options.why_not.substr(at + 1));
 }
 
-int run(const PlanCommandOptions& options, std::ostream& out) {
+int run(PlanCommandOptions options, std::ostream& out) {
+  check_deploy_options("plan", "MODEL", !options.model.empty(), options.deploy,
+                       options.deployed_model);
   check_device(options.device);
   parse_planner(options.planner);
-  const Prepared prepared =
-      prepare_model(options, parse_shapes(options.shapes, model_inputs(options.model)));
+  const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
+  const ModelDoors model = model_doors(options.model);
+  if (deployment.has_value()) apply_deployment(*deployment, model, options);
+  if (deployment.has_value() && !options.json) out << ignored_note(*deployment);
+  const Prepared prepared = prepare_model(options, parse_shapes(options.shapes, model.inputs));
+  if (deployment.has_value()) {
+    check_outputs(*deployment, output_ports(*prepared.graph), prepared.graph->source_format);
+  }
   const Trail trail("planning", options.model);
   if (!options.why_not.empty()) {
     const plan::WhyNot found = answer(options, prepared);
@@ -69,6 +78,7 @@ Command add_plan(CLI::App& app, const Streams& streams) {
       "Each operator is told with the way it runs, the ways that lost with what they would cost\n"
       "alone, and the conversions into and out of it. docs/planning.md explains the words.");
   add_model_options(command, *options);
+  add_deploy_options(command, options->deploy, options->deployed_model);
   add_format_options(command, *options);
   command->add_flag("--json", options->json, "Print JSON and nothing else");
   command->add_option("--html", options->html, "Write one self-contained page")->type_name("FILE");

@@ -62,8 +62,9 @@ void check_options(const RunOptions& options) {
 }
 
 /// Reads every file that is given, for the input that it is given for.
-std::vector<InputData> read_inputs(const RunOptions& options, const std::vector<ModelInput>& inputs,
+std::vector<InputData> read_inputs(const RunOptions& options, const ModelDoors& model,
                                    const Deployment* deployment) {
+  const std::vector<ModelInput>& inputs = model.inputs;
   const std::vector<std::string> names = names_of(inputs);
   std::vector<InputData> data;
   const auto add = [&](const std::string& name, const std::string& file) {
@@ -97,7 +98,7 @@ std::vector<InputData> read_inputs(const RunOptions& options, const std::vector<
                                    [&](const InputData& d) { return d.name == input.name; });
     if (given) continue;
     if (deployment != nullptr) {
-      data.push_back(deployed_data(*deployment, input));
+      data.push_back(deployed_data(*deployment, input, model.source));
       continue;
     }
     missing += text(missing.empty() ? "" : ", ", "'", input.name, "' ",
@@ -168,15 +169,19 @@ class Run {
 
   int act() {
     check_options(options_);
-    const std::optional<Deployment> deployment = read_deployment();
-    const std::vector<ModelInput> inputs = model_inputs(options_.model);
-    if (deployment.has_value()) apply_deployment(*deployment, inputs, options_);
-    in_formats_ = parse_formats("--input-format", options_.input_formats, names_of(inputs));
+    const std::optional<Deployment> deployment =
+        take_deployment(options_.deploy, options_.deployed_model, options_);
+    const ModelDoors model = model_doors(options_.model);
+    if (deployment.has_value()) {
+      out_ << ignored_note(*deployment);
+      apply_deployment(*deployment, model, options_);
+    }
+    in_formats_ = parse_formats("--input-format", options_.input_formats, names_of(model.inputs));
     std::vector<std::string> labels;
     if (!options_.labels.empty()) labels = read_labels(options_.labels);
     std::vector<InputData> data =
-        read_inputs(options_, inputs, deployment.has_value() ? &*deployment : nullptr);
-    const Shapes shapes = bind_shapes(options_, inputs, in_formats_, data);
+        read_inputs(options_, model, deployment.has_value() ? &*deployment : nullptr);
+    const Shapes shapes = bind_shapes(options_, model, in_formats_, data);
     const Loaded loaded = load_model(options_, shapes);
     format_ = loaded.source_format;
     Session session(loaded.plan, thread_count(options_.threads));
@@ -200,17 +205,6 @@ class Run {
   }
 
  private:
-  /// The chosen model of --deploy, whose file and SHA-256 are as they should be.
-  std::optional<Deployment> read_deployment() {
-    if (options_.deploy.empty()) return std::nullopt;
-    const std::vector<Deployment> list = read_deployments(options_.deploy);
-    Deployment chosen = choose_deployment(list, options_.deployed_model);
-    verify_deployment(chosen);
-    options_.model = chosen.model;
-    out_ << ignored_note(chosen);
-    return chosen;
-  }
-
   void give(Session& session, const std::vector<InputData>& data) {
     const Preprocess how = preprocess_of(options_);
     for (const InputData& item : data) {

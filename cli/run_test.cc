@@ -2,6 +2,7 @@
 // run, plan, bench and check on models of one node.
 #include "cli/test_cli.h"
 #include "cli/test_models.h"
+#include "tests/suite/tflite_builder.h"
 
 namespace stowage::cli {
 namespace {
@@ -136,6 +137,24 @@ TEST(CliRun, FormatsOfFiles) {
             0);
   EXPECT_EQ(floats(folder.path("y.npy")), (std::vector<float>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(shape_of(folder.path("y.npy")), (std::vector<std::int64_t>{1, 1, 2, 3}));
+  // A TFLite model is in NHWC.
+  TfliteBuilder b;
+  const int in = b.input("x", {1, 1, 2, 3});
+  b.op(tfl::BuiltinOperator_RELU, {in}, {b.output("y", {1, 1, 2, 3})});
+  const std::string t = folder.write("m.tflite", b.bytes());
+  write_floats(folder, "nchw.npy", {1, 3, 1, 2}, {1, 4, 2, 5, 3, 6});
+  const std::string y = folder.path("y.npy");
+  ASSERT_EQ(stowage({"run", t, "--input", folder.path("nchw.npy"), "--input-format", "NCHW",
+                     "--output", y})
+                .code,
+            0);
+  EXPECT_EQ(floats(y), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  ASSERT_EQ(stowage({"run", t, "--input", x, "--input-format", "NHWC", "--output-format", "NCHW",
+                     "--output", y})
+                .code,
+            0);
+  EXPECT_EQ(floats(y), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(shape_of(y), (std::vector<std::int64_t>{1, 3, 1, 2}));
   EXPECT_EQ(stowage({"run", m, "--input", x, "--input-format", "x=HWC"}).code, 2);
   EXPECT_EQ(stowage({"run", m, "--input", x, "--input-format", "z=NHWC"}).code, 2);
 }

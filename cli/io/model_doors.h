@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model file says about its inputs and outputs, before free extents are bound.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace stowage::cli {
+
+struct ModelInput {
+  std::string name;
+  bool has_shape = false;
+  std::vector<std::int64_t> extents;  ///< negative: free
+};
+
+struct ModelDoors {
+  std::vector<ModelInput> inputs;  ///< that are no weights, in the order of the file
+  std::vector<std::string> outputs;
+  DataFormat source = DataFormat::nchw;  ///< the order in which the file keeps images
+};
+
+/// Throws Error(bad_input, limit), and Error(unsupported) for a model that is neither ONNX nor
+/// TFLite by its name.
+ModelDoors model_doors(const std::string& path);
+
+/// "[1, 3, ?, ?]"
+std::string extents_text(const std::vector<std::int64_t>& extents);
+
+}  // namespace stowage::cli
