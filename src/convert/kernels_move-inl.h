@@ -67,8 +67,10 @@ template <int E, int kB>
 using TileTag =
     hn::FixedTag<typename Element<E>::Type, 16 / sizeof(typename Element<E>::Type) * kB>;
 
-/// Columns nearer than this need no prefetch: their lines are neighbours.
-inline constexpr std::int64_t kFarColumns = 192;
+/// Whether the lines of the next band are others than those of the next columns.
+inline bool far_columns(std::int64_t distance) {
+  return distance >= 192 || (distance >= 128 && distance % 64 == 0);
+}
 
 HWY_INLINE void prefetch_for_write(const Byte* p) {
 #if defined(__GNUC__)
@@ -376,12 +378,12 @@ void band(const TransposeBlock& t, std::int64_t b) {
     if (t.row_stride != 0) {
       using Rows = EvenRows<kL>;
       const Rows first(t.row(b), t.row_stride), end(t.row(b) + last, t.row_stride);
-      if (t.col_stride >= kFarColumns) return band_tiles<E, kB, true>(t, b, first, end);
+      if (far_columns(t.col_stride)) return band_tiles<E, kB, true>(t, b, first, end);
       return band_tiles<E, kB, false>(t, b, first, end);
     }
     using Rows = AnyRows<kL>;
     const Rows first{t.rows + b, 0}, end{t.rows + b, last};
-    if (t.col_stride >= kFarColumns) return band_tiles<E, kB, true>(t, b, first, end);
+    if (far_columns(t.col_stride)) return band_tiles<E, kB, true>(t, b, first, end);
     return band_tiles<E, kB, false>(t, b, first, end);
   }
   if (t.row_stride > 0 && t.src_end - t.row(b + kRows - 1) >= 16) {
