@@ -252,7 +252,9 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
   const std::int64_t na = t.na, stride = t.col_stride;
   if (stride != 0) {
     Byte* to = t.cols[0] + b * E;
+    const bool first_band = !kAhead && b == 0 && stride == t.nb * E;
     const auto run = [&](Rows& from) HWY_ATTR {
+      if (first_band) prefetch_ahead(to, kL * stride);
       tile<E, kB>(from, [&](int, auto v) HWY_ATTR {
         hn::StoreU(v, d, reinterpret_cast<T*>(to));
         if constexpr (kAhead) prefetch_for_write(to + kB * 16);
