@@ -13,6 +13,9 @@ namespace {
 /// one keeps too many lines waiting at once: measured in docs/performance.md); a piece of a run.
 constexpr std::int64_t kLine = 64, kLeastBytes = 4096, kMostBytes = 16384, kRunBytes = 65536;
 
+/// Fewer rows are not worth a unit.
+constexpr std::int64_t kLeastRows = 8;
+
 /// The loops that no chain has taken yet.
 struct Pool {
   std::array<Loop, kMaxLoops> loops;
@@ -81,6 +84,26 @@ void widen_element(Job& job, Pool& pool) noexcept {
   }
 }
 
+/// Runs that one side keeps together and the other does not: both loops are walked at once, the
+/// shorter one inside, while the lines that they share are near.
+void choose_across(Job& job, Pool& pool) noexcept {
+  const std::int64_t run = job.a.n * job.dst_bytes;
+  const int read = pool.find_source(run), written = pool.find_destination(run);
+  const bool both = read >= 0 && written >= 0 && read != written;
+  const int across = both ? (pool.loops[read].n < pool.loops[written].n ? read : written)
+                          : std::max(read, written);
+  if (across < 0 || job.a.valid != job.a.n || pool.loops[across].valid != pool.loops[across].n ||
+      run * pool.loops[across].n > kMostBytes / kLeastRows)
+    return;
+  int rows = both ? read + written - across : 0;
+  while (rows < pool.count && (rows == across || pool.loops[rows].dim >= 0)) ++rows;
+  if (rows == pool.count || pool.loops[rows].n < kLeastRows) return;
+  append(job.b, pool.loops[rows]);
+  job.across = pool.loops[across];
+  pool.take(std::max(rows, across));
+  pool.take(std::min(rows, across));
+}
+
 void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
   job.kind = Kind::copy;
   if (run >= 0) append(job.a, pool.take(run));
@@ -89,12 +112,13 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
     if (i < 0 || pool.loops[i].is != job.a.n * job.src_bytes) break;
     append(job.a, pool.take(i));
   }
-  if (pool.count > 0 && pool.loops[0].dim < 0) append(job.b, pool.take(0));
+  if (!cast && !job.fill) choose_across(job, pool);
+  if (job.b.count == 0 && pool.count > 0 && pool.loops[0].dim < 0) append(job.b, pool.take(0));
   job.a.block = std::min(job.a.n, cast ? kMaxBlock : kRunBytes / job.dst_bytes);
   if (cast && job.a.count > 1 && job.a.loops[0].n <= kMaxBlock) {  // keep the period of parameters
     job.a.block = std::min(job.a.n, kMaxBlock / job.a.loops[0].n * job.a.loops[0].n);
   }
-  const std::int64_t row = std::max<std::int64_t>(job.a.block * job.dst_bytes, 1);
+  const std::int64_t row = std::max<std::int64_t>(job.a.block * job.dst_bytes * job.across.n, 1);
   job.b.block = std::clamp<std::int64_t>(kRunBytes / row, 1, job.b.n);
 }
 
@@ -181,7 +205,7 @@ void order_steps(Job& job, const Pool& pool) noexcept {
 }  // namespace
 
 std::int64_t Job::bytes() const noexcept {
-  std::int64_t n = a.n * b.n * dst_bytes;
+  std::int64_t n = a.n * b.n * across.n * dst_bytes;
   for (int i = 0; i < step_count; ++i) {
     if (steps[i].what == Step::What::outer) n *= steps[i].n;
   }
@@ -197,6 +221,7 @@ void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, Job& ou
   out.param = nest.param;
   out.a = Chain{};
   out.b = Chain{};
+  out.across = {.n = 1, .valid = 1, .is = 0, .os = 0, .ps = 0, .step = 0, .dim = -1};
   Pool pool;
   pool.count = nest.count;
   std::copy_n(nest.loops.begin(), nest.count, pool.loops.begin());

@@ -38,6 +38,8 @@ struct Job {
   int src_bytes, dst_bytes;  ///< of an element; equal and wider than a scalar where runs are short
   std::int64_t src, dst, param;
   Chain a, b;
+  Loop
+      across;  ///< of a copy: runs of one row that a unit moves together; n = 1 where there is none
   int step_count;
   std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
   std::int64_t units;

@@ -768,6 +768,7 @@ void copy_vectors(const CopyBlock& c) {
     const hn::Half<decltype(d)> half;
     const std::int64_t last = run - static_cast<std::int64_t>(hn::Lanes(half));
     for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
+      prefetch_for_write(to + 8 * os);
       const auto x = hn::LoadU(half, from), y = hn::LoadU(half, from + last);
       hn::StoreU(x, half, to);
       hn::StoreU(y, half, to + last);
@@ -776,8 +777,32 @@ void copy_vectors(const CopyBlock& c) {
   }
   for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
     std::int64_t i = 0;
+    prefetch_for_write(to + 8 * os);
     for (; i + lanes < run; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
     hn::StoreU(hn::LoadU(d, from + run - lanes), d, to + run - lanes);
+  }
+}
+
+/// Several runs of each row, of 32 bytes or more.
+template <int kRun>
+void copy_across(const CopyBlock& c) {
+  using D = std::conditional_t<kRun == 32, hn::FixedTag<Byte, kBlocks == 1 ? 16 : 32>,
+                               hn::FixedTag<Byte, 16 * kBlocks> >;
+  const D d;
+  constexpr std::int64_t kLanes = D::kPrivateN;
+  const std::int64_t rows = c.rows, is = c.is, os = c.os, n = c.across, step_is = c.across_is,
+                     step_os = c.across_os, run = kRun > 0 ? kRun : c.run;  // bytes may alias c
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
+    const Byte* x = from;
+    Byte* y = to;
+    for (std::int64_t k = 0; k < n; ++k, x += step_is, y += step_os) {
+      prefetch_for_write(y + 4 * os);
+      std::int64_t i = 0;
+      for (; i + kLanes < run; i += kLanes) hn::StoreU(hn::LoadU(d, x + i), d, y + i);
+      hn::StoreU(hn::LoadU(d, x + run - kLanes), d, y + run - kLanes);
+    }
   }
 }
 
@@ -881,6 +906,18 @@ void copy_padded(const CopyBlock& c) {
 #endif
 
 void copy_rows(const CopyBlock& c) {
+  if (c.across > 1) {
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+    if (c.valid == c.run && c.run == 32) return copy_across<32>(c);
+    if (c.valid == c.run && c.run == 64) return copy_across<64>(c);
+    if (c.valid == c.run && c.run > 64 && c.run <= 512) return copy_across<0>(c);
+#endif
+    CopyBlock one = c;
+    one.across = 1;
+    for (std::int64_t k = 0; k < c.across; ++k, one.src += c.across_is, one.dst += c.across_os)
+      copy_rows(one);
+    return;
+  }
   if (c.valid == c.run && c.run <= 32)
     return copy_short_switch(c, std::make_integer_sequence<int, 33>{});
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE

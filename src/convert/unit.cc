@@ -118,7 +118,8 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   const std::int64_t valid = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
   if (rows > 0) src += unit.b * is;
   if (!is_cast_ && rows > 0)
-    kernels_.copy({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_});
+    kernels_.copy({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.n,
+                   job_.across.is, job_.across.os});
   for (std::int64_t r = 0; is_cast_ && r < rows; ++r) {
     const std::int64_t base = unit.param + (unit.b + r) * stride_of(job_.b, &Loop::ps);
     cast_(src + r * is, dst + r * os, valid, row_map(job_.a, unit.a, valid, base));
@@ -127,7 +128,8 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
                   static_cast<std::size_t>((na - valid) * job_.dst_bytes));
   }
   if (rows < nb)
-    kernels_.copy({zero_bytes(), dst + rows * os, nb - rows, 0, os, run, 0, zero_bytes()});
+    kernels_.copy({zero_bytes(), dst + rows * os, nb - rows, 0, os, run, 0, zero_bytes(),
+                   job_.across.n, 0, job_.across.os});
 }
 
 /// Where the rows and columns of the block are; tables of them only where they are irregular or
