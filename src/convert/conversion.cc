@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "convert/unit.h"
@@ -12,6 +13,8 @@ namespace {
 
 /// A smaller tensor stays on one thread; a task is never much smaller than this.
 constexpr std::size_t kTaskBytes = 128 * 1024;
+/// What several nests write before they go on.
+constexpr std::size_t kSliceBytes = 32 * 1024;
 
 }  // namespace
 
@@ -69,8 +72,13 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
     parts = std::clamp<std::size_t>(dst_size_ / kTaskBytes, 1,
                                     static_cast<std::size_t>(pool->threads()) * 4);
   }
+  // Where several nests make one tensor, each part of it is finished while its lines are near.
+  const std::size_t slices = plan_.count() == 1 ? 1 : ceil_div(dst_size_, parts * kSliceBytes);
   parallel(pool, parts, [&](std::size_t part) {
-    run_part(static_cast<std::int64_t>(part), static_cast<std::int64_t>(parts), src, dst);
+    for (std::size_t slice = 0; slice < slices; ++slice) {
+      run_part(static_cast<std::int64_t>(part * slices + slice),
+               static_cast<std::int64_t>(parts * slices), src, dst);
+    }
   });
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 /// A cache line; the least and the most that one unit of a transposition should touch (a larger
 /// one keeps too many lines waiting at once: measured in docs/performance.md); a piece of a run.
-constexpr std::int64_t kLine = 64, kLeastBytes = 4096, kMostBytes = 16384, kRunBytes = 65536;
+constexpr std::int64_t kLine = 64, kLeastBytes = 4096, kMostBytes = 16384, kRunBytes = 16384;
 
 /// Fewer rows are not worth a unit.
 constexpr std::int64_t kLeastRows = 8;

@@ -49,6 +49,14 @@ struct Element<16> {
   using Type = std::uint64_t;
 };
 
+HWY_INLINE void prefetch_for_write(const Byte* p) {
+#if defined(__GNUC__)
+  __builtin_prefetch(p, 1, 3);
+#else
+  static_cast<void>(p);
+#endif
+}
+
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 
 template <int E>
@@ -70,14 +78,6 @@ using TileTag =
 /// Whether the lines of the next band are others than those of the next columns.
 inline bool far_columns(std::int64_t distance) {
   return distance >= 192 || (distance >= 128 && distance % 64 == 0);
-}
-
-HWY_INLINE void prefetch_for_write(const Byte* p) {
-#if defined(__GNUC__)
-  __builtin_prefetch(p, 1, 3);
-#else
-  static_cast<void>(p);
-#endif
 }
 
 /// The lines of a run that will be written soon after the one at hand.
@@ -761,14 +761,16 @@ HWY_INLINE void copy_short_switch(const CopyBlock& c, std::integer_sequence<int,
 void copy_vectors(const CopyBlock& c) {
   const hn::ScalableTag<Byte> d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t rows = c.rows, is = c.is, os = c.os, run = c.run;  // bytes may alias c
+  const std::int64_t rows = c.rows, is = c.is, os = c.os, run = c.run,
+                     ahead = 8 * os;  // bytes may alias c
   const Byte* from = c.src;
   Byte* to = c.dst;
   if (run < lanes) {  // two halves
     const hn::Half<decltype(d)> half;
     const std::int64_t last = run - static_cast<std::int64_t>(hn::Lanes(half));
     for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
-      prefetch_for_write(to + 8 * os);
+      prefetch_for_write(to + ahead);
+      prefetch_for_write(to + ahead + run - 1);
       const auto x = hn::LoadU(half, from), y = hn::LoadU(half, from + last);
       hn::StoreU(x, half, to);
       hn::StoreU(y, half, to + last);
@@ -777,7 +779,8 @@ void copy_vectors(const CopyBlock& c) {
   }
   for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
     std::int64_t i = 0;
-    prefetch_for_write(to + 8 * os);
+    prefetch_for_write(to + ahead);
+    prefetch_for_write(to + ahead + run - 1);
     for (; i + lanes < run; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
     hn::StoreU(hn::LoadU(d, from + run - lanes), d, to + run - lanes);
   }
@@ -799,6 +802,7 @@ void copy_across(const CopyBlock& c) {
     Byte* y = to;
     for (std::int64_t k = 0; k < n; ++k, x += step_is, y += step_os) {
       prefetch_for_write(y + 4 * os);
+      if (kRun != 32) prefetch_for_write(y + 4 * os + run - 1);
       std::int64_t i = 0;
       for (; i + kLanes < run; i += kLanes) hn::StoreU(hn::LoadU(d, x + i), d, y + i);
       hn::StoreU(hn::LoadU(d, x + run - kLanes), d, y + run - kLanes);
@@ -865,8 +869,38 @@ void copy_masked(const CopyBlock& c) {
 }
 #endif
 
+/// Runs of one word that end in zeros. A row is read past its valid bytes, the source is not.
+template <class Word>
+void copy_words(const CopyBlock& c) {
+  constexpr auto kRun = static_cast<std::int64_t>(sizeof(Word));
+  const std::int64_t rows = c.rows, is = c.is, os = c.os;  // bytes may alias c
+  const Byte* const end = c.src_end;
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  Byte bytes[kRun] = {};
+  std::memset(bytes, 0xff, static_cast<std::size_t>(c.valid));
+  Word mask;
+  std::memcpy(&mask, bytes, sizeof mask);
+  const std::int64_t room = end - from - kRun;
+  const std::int64_t safe = is < 0 || room < 0 ? 0 : is == 0 ? rows : std::min(rows, room / is + 1);
+  for (std::int64_t r = 0; r < safe; ++r, from += is, to += os) {
+    Word word;
+    std::memcpy(&word, from, sizeof word);
+    word = static_cast<Word>(word & mask);
+    std::memcpy(to, &word, sizeof word);
+  }
+  for (std::int64_t r = safe; r < rows; ++r, from += is, to += os) {
+    Word word = 0;
+    std::memcpy(&word, from, static_cast<std::size_t>(c.valid));
+    std::memcpy(to, &word, sizeof word);
+  }
+}
+
 /// Short runs that end in zeros. Not read past the end of the source.
 void copy_padded(const CopyBlock& c) {
+  if (c.run == 8) return copy_words<std::uint64_t>(c);
+  if (c.run == 4) return copy_words<std::uint32_t>(c);
+  if (c.run == 2) return copy_words<std::uint16_t>(c);
   const hn::FixedTag<Byte, 16> d;
   alignas(16) Byte mask[64];
   for (std::int64_t i = 0; i < 64; ++i) mask[i] = i < c.valid ? 0xff : 0;
