@@ -779,8 +779,10 @@ void copy_vectors(const CopyBlock& c) {
   }
   for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
     std::int64_t i = 0;
-    prefetch_for_write(to + ahead);
-    prefetch_for_write(to + ahead + run - 1);
+    if (run <= 256) {
+      prefetch_for_write(to + ahead);
+      prefetch_for_write(to + ahead + run - 1);
+    }
     for (; i + lanes < run; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
     hn::StoreU(hn::LoadU(d, from + run - lanes), d, to + run - lanes);
   }
