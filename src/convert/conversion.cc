@@ -28,6 +28,7 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
       src_dtype_(src_dtype),
       dst_dtype_(dst_dtype) {
   set_map(map, src, dst);
+  stream_ = dst_size_ >= options.stream_from;
   cast_ = mapped_ || src_dtype != dst_dtype;
   alias_ = !cast_ && src.same_bytes(dst);
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
@@ -111,7 +112,7 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
     index[static_cast<std::size_t>(i)] = rest % job.steps[static_cast<std::size_t>(i)].n;
     rest /= job.steps[static_cast<std::size_t>(i)].n;
   }
-  UnitRunner runner(job, row_cast_, cast_, mapped_, mean_, norm_, src + src_size_);
+  UnitRunner runner(job, row_cast_, cast_, mapped_, mean_, norm_, src + src_size_, stream_);
   for (std::int64_t u = begin; u < end; ++u) {
     Unit unit{src + job.src, dst + job.dst, job.param, 0, 0, job.fill};
     for (int i = 0; i < job.step_count; ++i) {
@@ -136,6 +137,7 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
       index[k] = 0;
     }
   }
+  if (stream_) finish_stores();
 }
 
 std::string Program::kernel() const {

@@ -15,6 +15,7 @@ namespace stowage::conversion {
 struct Options {
   Fault fault = Fault::none;
   bool plain_casts = false;
+  std::size_t stream_from = 32u << 20;  ///< a destination of so many bytes is written past caches
 };
 
 /// A compiled conversion. Nests beyond the first few are made again whenever it runs: their
@@ -41,7 +42,7 @@ class Program {
   void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
 
   NestPlan plan_;
-  bool alias_, cast_, mapped_ = false;
+  bool alias_, cast_, mapped_ = false, stream_;
   int src_scalar_, dst_scalar_;
   std::int64_t src_size_;
   std::size_t dst_size_, bytes_moved_ = 0;

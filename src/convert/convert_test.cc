@@ -202,6 +202,39 @@ TEST(Convert, EveryChannelCount) {
   }
 }
 
+/// Wide enough for every kernel's whole vectors, at distances that crowd the cache and at others,
+/// written through the caches and past them, with every instruction set.
+TEST(Convert, WideAndCrowded) {
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    SCOPED_TRACE(target);
+    conversion::use_instruction_set(target);
+    Random random(12);
+    for (const char* other : {"n h w c", "n c/8 h w c%8", "n c/16 h w c%16"}) {
+      for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
+        for (const std::int64_t w : {32, 37}) {
+          for (int i = 0; i < 3; ++i) {
+            const std::int64_t channels = pick(
+                random, {3, 5, 6, 7, 9, 12, 15, 16, 17, 24, 31, 33, 40, 49, 63, 64, 65, 80, 130});
+            const Shape shape("nchw", {1, channels, 128 / dtype_bytes(dtype), w});
+            const Options options{.stream_from =
+                                      random() % 2 ? std::size_t{0} : std::size_t{1} << 30};
+            ASSERT_EQ(difference({"n c h w", other, shape, dtype, dtype, {}, {}, {}}, random,
+                                 nullptr, options),
+                      "");
+            ASSERT_EQ(difference({other, "n c h w", shape, dtype, dtype, {}, {}, {}}, random,
+                                 nullptr, options),
+                      "");
+            ASSERT_EQ(difference({other, "n h w c", shape, dtype, dtype, {}, {}, {}}, random,
+                                 nullptr, options),
+                      "");
+          }
+        }
+      }
+    }
+    conversion::use_instruction_set(0);
+  }
+}
+
 /// Random radices, order, groups and alignment over axes a, b, ...
 std::string random_layout(Random& random, int rank) {
   std::vector<std::string> factors;

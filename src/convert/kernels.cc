@@ -48,6 +48,8 @@ void use_instruction_set(std::int64_t target) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
+void finish_stores() noexcept { hwy::FlushStream(); }
+
 const Byte* zero_bytes() noexcept {
   alignas(64) static const std::array<Byte, kZeroBytes> zeros{};
   return zeros.data();

@@ -24,6 +24,7 @@ struct TransposeBlock {
   const Byte* src_end;      ///< reading up to here is allowed, whatever it yields
   std::int64_t row_stride;  ///< 0: rows are a table
   std::int64_t col_stride;  ///< 0: columns are a table
+  bool stream;              ///< the destination is larger than caches: write past them
 
   const Byte* row(std::int64_t b) const {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b];
@@ -70,6 +71,9 @@ struct Kernels {
   void (*narrow[static_cast<int>(Fast::count)])(const float* in, Byte* dst, std::int64_t n,
                                                 const RowMap& map);
 };
+
+/// After stores past the caches, before another thread may read.
+void finish_stores() noexcept;
 
 /// Those of the best instruction set of this machine.
 const Kernels& kernels() noexcept;

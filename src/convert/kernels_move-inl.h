@@ -241,10 +241,34 @@ HWY_INLINE void store_some(V v, Byte* p, std::int64_t n) {
   if (n & 1) *p = static_cast<Byte>(rest);
 }
 
-/// kB * 16 / E rows from b, all columns; at least a tile of them. `kAhead`: the lines of the next
-/// band are asked for. Stores wait for their lines in order, so that each line that is late holds
-/// up all.
-template <int E, int kB, bool kAhead, class Rows>
+/// What a store does besides storing.
+enum class Writing : std::uint8_t {
+  plain,
+  ahead,   ///< the line after it is asked for
+  stream,  ///< goes past the caches
+};
+
+/// Whether vectors of all columns from `first` on fill lines exactly.
+inline bool can_stream(const TransposeBlock& t, const Byte* first, std::int64_t vector) {
+  return t.stream && vector == 64 && t.col_stride % 64 == 0 &&
+         reinterpret_cast<std::uintptr_t>(first) % 64 == 0;
+}
+
+template <Writing kWriting, class V, class D>
+HWY_INLINE void write(V v, D d, Byte* to) {
+  auto* const at = reinterpret_cast<hn::TFromD<D>*>(to);
+  if constexpr (kWriting == Writing::stream) {
+    hn::Stream(v, d, at);
+  } else {
+    hn::StoreU(v, d, at);
+  }
+  if constexpr (kWriting == Writing::ahead) prefetch_for_write(to + sizeof(V));
+}
+
+/// kB * 16 / E rows from b, all columns; at least a tile of them. Stores wait for their lines in
+/// order, so that each line that is late holds up all: it pays to ask for the lines of the next
+/// band.
+template <int E, int kB, Writing kWriting, class Rows>
 HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, Rows last) {
   constexpr std::int64_t kL = 16 / E;
   using T = typename Element<E>::Type;
@@ -252,12 +276,11 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
   const std::int64_t na = t.na, stride = t.col_stride;
   if (stride != 0) {
     Byte* to = t.cols[0] + b * E;
-    const bool first_band = !kAhead && b == 0 && stride == t.nb * E;
+    const bool first_band = kWriting == Writing::plain && b == 0 && stride == t.nb * E;
     const auto run = [&](Rows& from) HWY_ATTR {
       if (first_band) prefetch_ahead(to, kL * stride);
       tile<E, kB>(from, [&](int, auto v) HWY_ATTR {
-        hn::StoreU(v, d, reinterpret_cast<T*>(to));
-        if constexpr (kAhead) prefetch_for_write(to + kB * 16);
+        write<kWriting>(v, d, to);
         to += stride;
       });
     };
@@ -270,8 +293,7 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
     const auto finish = [&](auto columns) HWY_ATTR {
       to = t.cols[0] + b * E + (na - columns()) * stride;
       tile<E, kB, columns()>(last, [&](int, auto v) HWY_ATTR {
-        hn::StoreU(v, d, reinterpret_cast<T*>(to));
-        if constexpr (kAhead) prefetch_for_write(to + kB * 16);
+        write<kWriting>(v, d, to);
         to += stride;
       });
     };
@@ -283,8 +305,7 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
     const auto run = [&](Rows& from, Byte* const* columns) HWY_ATTR {
       tile<E, kB>(from, [&](int j, auto v) HWY_ATTR {
         Byte* const to = columns[j] + b * E;
-        hn::StoreU(v, d, reinterpret_cast<T*>(to));
-        prefetch_for_write(to + kB * 16);
+        write<Writing::ahead>(v, d, to);
       });
     };
     for (std::int64_t a = kL; a <= na; a += kL) {
@@ -297,7 +318,7 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
 
 /// All whole bands of kB * 16 / E rows, but one tile of columns after the other: for columns at
 /// such a distance that many of them crowd the same few sets of the cache.
-template <int E, int kB>
+template <int E, int kB, Writing kWriting>
 std::int64_t columns_first(const TransposeBlock& t) {
   constexpr std::int64_t kL = 16 / E, kRows = kL * kB;
   using T = typename Element<E>::Type;
@@ -310,7 +331,7 @@ std::int64_t columns_first(const TransposeBlock& t) {
     for (std::int64_t k = 0; k < whole; ++k, first += kB * 16) {
       Byte* to = first;
       tile<E, kB>(rows, [&](int, auto v) HWY_ATTR {
-        hn::StoreU(v, d, reinterpret_cast<T*>(to));
+        write<kWriting>(v, d, to);
         to += stride;
       });
       rows.skip(step);
@@ -380,13 +401,15 @@ void band(const TransposeBlock& t, std::int64_t b) {
     if (t.row_stride != 0) {
       using Rows = EvenRows<kL>;
       const Rows first(t.row(b), t.row_stride), end(t.row(b) + last, t.row_stride);
-      if (far_columns(t.col_stride)) return band_tiles<E, kB, true>(t, b, first, end);
-      return band_tiles<E, kB, false>(t, b, first, end);
+      if (t.na % kL == 0 && can_stream(t, t.cols[0] + b * E, kB * 16))
+        return band_tiles<E, kB, Writing::stream>(t, b, first, end);
+      if (far_columns(t.col_stride)) return band_tiles<E, kB, Writing::ahead>(t, b, first, end);
+      return band_tiles<E, kB, Writing::plain>(t, b, first, end);
     }
     using Rows = AnyRows<kL>;
     const Rows first{t.rows + b, 0}, end{t.rows + b, last};
-    if (far_columns(t.col_stride)) return band_tiles<E, kB, true>(t, b, first, end);
-    return band_tiles<E, kB, false>(t, b, first, end);
+    if (far_columns(t.col_stride)) return band_tiles<E, kB, Writing::ahead>(t, b, first, end);
+    return band_tiles<E, kB, Writing::plain>(t, b, first, end);
   }
   if (t.row_stride > 0 && t.src_end - t.row(b + kRows - 1) >= 16) {
     return band_narrow<E, kB>(t, b, EvenRows<kL>(t.row(b), t.row_stride));
@@ -450,7 +473,9 @@ void bands(const TransposeBlock& t) {
   std::int64_t b = 0;
   if (t.row_stride != 0 && t.na >= kL && t.col_stride != 0 && t.col_stride % 2048 == 0 &&
       !crowded(t.row_stride, kL * kB))
-    b = columns_first<E, kB>(t);
+    b = t.na % kL == 0 && can_stream(t, t.cols[0], kB * 16)
+            ? columns_first<E, kB, Writing::stream>(t)
+            : columns_first<E, kB, Writing::plain>(t);
   for (; b + kL * kB <= t.nb; b += kL * kB) band<E, kB>(t, b);
   // The rest is taken again from the end, with the narrowest band that holds it.
   const std::int64_t rest = t.nb - b;

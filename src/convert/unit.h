@@ -21,8 +21,8 @@ struct Unit {
 class UnitRunner {
  public:
   UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool is_mapped,
-             std::span<const float> mean, std::span<const float> norm,
-             const Byte* src_end) noexcept;
+             std::span<const float> mean, std::span<const float> norm, const Byte* src_end,
+             bool stream) noexcept;
 
   void run(const Unit& unit) noexcept;
 
