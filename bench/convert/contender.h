@@ -37,5 +37,6 @@ Move make_memcpy(const Case& c, int threads);
 Move make_stowage(const Case& c, int threads);
 Move make_naive(const Case& c, int threads);
 Move make_onednn(const Case& c, int threads);
+Move make_xnnpack(const Case& c, int threads);
 
 }  // namespace stowage::bench

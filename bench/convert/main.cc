@@ -100,6 +100,9 @@ nlohmann::json run_case(const Case& c, const Arguments& args) {
 #ifdef STOWAGE_BENCH_ONEDNN
   enter("oneDNN", make_onednn(c, args.threads));
 #endif
+#ifdef STOWAGE_BENCH_XNNPACK
+  enter("XNNPACK", make_xnnpack(c, args.threads));
+#endif
   enter("naive", make_naive(c, args.threads));
   measure(c, entries, args.settings);
   const std::string kernel = Conversion(c.src, c.source(), c.dst, c.destination()).kernel();
