@@ -2,6 +2,7 @@
 #include "convert/conversion.h"
 
 #include <algorithm>
+#include <new>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -17,6 +18,19 @@ constexpr std::size_t kTaskBytes = 128 * 1024;
 constexpr std::size_t kSliceBytes = 32 * 1024;
 
 }  // namespace
+
+void ScalarTable::assign(std::size_t size, std::span<const float> mean,
+                         std::span<const float> norm) {
+  size_ = size;
+  if (size > kInPlace) many_.resize(2 * size);
+  float* const to = size > kInPlace ? many_.data() : few_.data();
+  const auto spread = [&](std::span<const float> from, float none, float* out) {
+    std::fill_n(out, size, from.empty() ? none : from[0]);
+    if (from.size() > 1) std::copy(from.begin(), from.end(), out);
+  };
+  spread(mean, 0.0f, to);
+  spread(norm, 1.0f, to + size);
+}
 
 Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
                  const ScalarMap& map, const Options& options)
@@ -55,16 +69,13 @@ void Program::set_map(const ScalarMap& map, const Mapping& src, const Mapping& d
     }
     n = static_cast<std::size_t>(i >= 0 ? src.shape()[i] : dst.shape()[j]);
   }
-  const auto spread = [&](std::span<const float> from, float none, std::vector<float>& to) {
-    if (from.size() > 1 && from.size() != n) {
-      fail(ErrorCode::usage, "mean or norm has ", from.size(), " values, but axis '",
+  for (const auto& values : {map.mean, map.norm}) {
+    if (values.size() > 1 && values.size() != n) {
+      fail(ErrorCode::usage, "mean or norm has ", values.size(), " values, but axis '",
            map.axis.name(), "' is ", n);
     }
-    to.assign(n, from.empty() ? none : from[0]);
-    if (from.size() > 1) std::copy(from.begin(), from.end(), to.begin());
-  };
-  spread(map.mean, 0.0f, mean_);
-  spread(map.norm, 1.0f, norm_);
+  }
+  scalars_.assign(n, map.mean, map.norm);
 }
 
 void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
@@ -74,7 +85,8 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
                                     static_cast<std::size_t>(pool->threads()) * 4);
   }
   // Where several nests make one tensor, each part of it is finished while its lines are near.
-  const std::size_t slices = plan_.count() == 1 ? 1 : ceil_div(dst_size_, parts * kSliceBytes);
+  const bool several = plan_.count() > 1 && plan_.count() <= kKept;
+  const std::size_t slices = several ? dst_size_ / (parts * kSliceBytes) + 1 : 1;
   parallel(pool, parts, [&](std::size_t part) {
     for (std::size_t slice = 0; slice < slices; ++slice) {
       run_part(static_cast<std::int64_t>(part * slices + slice),
@@ -112,7 +124,8 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
     index[static_cast<std::size_t>(i)] = rest % job.steps[static_cast<std::size_t>(i)].n;
     rest /= job.steps[static_cast<std::size_t>(i)].n;
   }
-  UnitRunner runner(job, row_cast_, cast_, mapped_, mean_, norm_, src + src_size_, stream_);
+  UnitRunner runner(job, row_cast_, cast_, mapped_, scalars_.mean(), scalars_.norm(),
+                    src + src_size_, stream_);
   for (std::int64_t u = begin; u < end; ++u) {
     Unit unit{src + job.src, dst + job.dst, job.param, 0, 0, job.fill};
     for (int i = 0; i < job.step_count; ++i) {
@@ -167,31 +180,37 @@ struct Conversion::Program : conversion::Program {
   using conversion::Program::Program;
 };
 
-Conversion::Conversion(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
-                       const ScalarMap& map)
-    : program_(std::make_unique<Program>(src_dtype, src, dst_dtype, dst, map)) {}
+Conversion::Program& Conversion::program() noexcept {
+  return *std::launder(reinterpret_cast<Program*>(program_));
+}
 
-Conversion::Conversion(const Conversion& other)
-    : program_(other.program_ ? std::make_unique<Program>(*other.program_) : nullptr) {}
+const Conversion::Program& Conversion::program() const noexcept {
+  return *std::launder(reinterpret_cast<const Program*>(program_));
+}
+
+Conversion::Conversion(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
+                       const ScalarMap& map) {
+  static_assert(sizeof(Program) <= sizeof program_ && alignof(Program) <= 16);
+  new (program_) Program(src_dtype, src, dst_dtype, dst, map);
+}
+
+Conversion::Conversion(const Conversion& other) { new (program_) Program(other.program()); }
 
 Conversion& Conversion::operator=(const Conversion& other) {
-  if (this != &other)
-    program_ = other.program_ ? std::make_unique<Program>(*other.program_) : nullptr;
+  program() = other.program();
   return *this;
 }
 
-Conversion::Conversion(Conversion&&) noexcept = default;
-Conversion& Conversion::operator=(Conversion&&) noexcept = default;
-Conversion::~Conversion() = default;
+Conversion::~Conversion() { program().~Program(); }
 
-bool Conversion::is_alias() const noexcept { return program_->alias(); }
+bool Conversion::is_alias() const noexcept { return program().alias(); }
 
-std::size_t Conversion::bytes_moved() const noexcept { return program_->bytes_moved(); }
+std::size_t Conversion::bytes_moved() const noexcept { return program().bytes_moved(); }
 
-std::string Conversion::kernel() const { return program_->kernel(); }
+std::string Conversion::kernel() const { return program().kernel(); }
 
 void Conversion::run(const void* src, void* dst, ThreadPool* pool) const noexcept {
-  program_->run(static_cast<const conversion::Byte*>(src), static_cast<conversion::Byte*>(dst),
+  program().run(static_cast<const conversion::Byte*>(src), static_cast<conversion::Byte*>(dst),
                 pool);
 }
 

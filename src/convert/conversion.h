@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "convert/cast_rows.h"
@@ -18,8 +19,30 @@ struct Options {
   std::size_t stream_from = 32u << 20;  ///< a destination of so many bytes is written past caches
 };
 
+/// mean and norm, each `size` values: few of them in place.
+class ScalarTable {
+ public:
+  ScalarTable() = default;
+
+  std::span<const float> mean() const noexcept { return {data(), size_}; }
+
+  std::span<const float> norm() const noexcept { return {data() + size_, size_}; }
+
+  /// An empty span stands for `none` everywhere, one value for all.
+  void assign(std::size_t size, std::span<const float> mean, std::span<const float> norm);
+
+ private:
+  static constexpr std::size_t kInPlace = 16;
+
+  const float* data() const noexcept { return size_ <= kInPlace ? few_.data() : many_.data(); }
+
+  std::size_t size_ = 0;
+  std::array<float, 2 * kInPlace> few_;
+  std::vector<float> many_;
+};
+
 /// A compiled conversion. Nests beyond the first few are made again whenever it runs: their
-/// number has no small bound, and a conversion shall take one small allocation.
+/// number has no small bound, and compiling shall not allocate.
 class Program {
  public:
   Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
@@ -48,7 +71,7 @@ class Program {
   std::size_t dst_size_, bytes_moved_ = 0;
   DType src_dtype_, dst_dtype_;
   RowCast row_cast_;
-  std::vector<float> mean_, norm_;
+  ScalarTable scalars_;
   std::array<Job, kKept> jobs_;
 };
 
