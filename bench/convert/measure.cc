@@ -35,8 +35,12 @@ Buffer make_buffer(std::size_t bytes, DType dtype) {
       std::memcpy(out.get() + i, &v, 4);
     }
   }
-  if (dtype == DType::f16 || dtype == DType::bf16) {  // neither NaN nor infinity
-    for (std::size_t i = 1; i < bytes; i += 2) out.get()[i] &= 0xbf;
+  if (dtype == DType::f16 || dtype == DType::bf16) {
+    // Neither NaN nor infinity, nor -0, of which oneDNN 2.6 drops the sign.
+    for (std::size_t i = 1; i < bytes; i += 2) {
+      out.get()[i] &= 0xbf;
+      out.get()[i - 1] |= 1;
+    }
   }
   return out;
 }
