@@ -271,7 +271,6 @@ HWY_INLINE void write(V v, D d, Byte* to) {
 template <int E, int kB, Writing kWriting, class Rows>
 HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, Rows last) {
   constexpr std::int64_t kL = 16 / E;
-  using T = typename Element<E>::Type;
   const TileTag<E, kB> d;
   const std::int64_t na = t.na, stride = t.col_stride;
   if (stride != 0) {
@@ -321,7 +320,6 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
 template <int E, int kB, Writing kWriting>
 std::int64_t columns_first(const TransposeBlock& t) {
   constexpr std::int64_t kL = 16 / E, kRows = kL * kB;
-  using T = typename Element<E>::Type;
   const TileTag<E, kB> d;
   const std::int64_t stride = t.col_stride, step = kRows * t.row_stride, whole = t.nb / kRows;
   for (std::int64_t next = 0; next < t.na; next += kL) {

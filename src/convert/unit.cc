@@ -149,17 +149,20 @@ void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool
   if (!full && job_.b.count == 1 && unit.b + nb <= job_.b.valid) {
     block_.row_stride = job_.b.loops[0].is;
     rows_[0] = src + unit.b * block_.row_stride;
-  } else {
+    row_table_ = {};
+  } else if (!row_table_.follow(rows_, unit.b, nb, src)) {
     walk(job_.b, unit.b, nb,
          [&](std::int64_t i, std::int64_t is, std::int64_t, std::int64_t, bool valid) {
            rows_[i] = valid ? src + is : nullptr;
            any_zero_row_ |= !valid;
          });
+    if (any_zero_row_) row_table_ = {};
   }
   if (!full && job_.a.count == 1) {
     block_.col_stride = job_.a.loops[0].os;
     columns_[0] = dst + unit.a * block_.col_stride;
-  } else {
+    column_table_ = {};
+  } else if (!column_table_.follow(columns_, unit.a, na, dst)) {
     walk(job_.a, unit.a, na,
          [&](std::int64_t i, std::int64_t, std::int64_t os, std::int64_t, bool) {
            columns_[i] = dst + os;

@@ -17,6 +17,25 @@ struct Unit {
   bool zero;          ///< nothing but zeros
 };
 
+/// What a table of addresses was made for: the same part of a chain elsewhere is the same table,
+/// moved.
+struct TableKey {
+  std::int64_t start = -1, n = 0;
+  std::intptr_t base = 0;
+
+  /// Moves the table to the new base, or says that it must be made and notes for what.
+  template <class P>
+  bool follow(P* table, std::int64_t new_start, std::int64_t new_n, P new_base) noexcept {
+    const auto to = reinterpret_cast<std::intptr_t>(new_base);
+    const bool same = start == new_start && n == new_n;
+    for (std::int64_t i = 0; same && i < n; ++i) table[i] += to - base;
+    start = new_start;
+    n = new_n;
+    base = to;
+    return same;
+  }
+};
+
 /// Scratch memory and tables that units of one job on one thread share.
 class UnitRunner {
  public:
@@ -52,6 +71,7 @@ class UnitRunner {
   std::int64_t map_key_[3] = {-1, -1, -1};
   bool any_zero_row_ = false;
   TransposeBlock block_, inner_;
+  TableKey row_table_, column_table_;
   const Byte *rows_[kMaxBlock], *inner_rows_[kMaxBlock];
   Byte* columns_[kMaxBlock];
   float mean_row_[kMaxBlock], norm_row_[kMaxBlock];
