@@ -30,7 +30,7 @@ endif()
 set(warnings "")
 if(STOWAGE_DEVELOPER)
   set(warnings -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
-      -Wno-missing-field-initializers -Wno-restrict -Werror)
+      -Wno-missing-field-initializers $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -Werror)
 endif()
 target_compile_options(stowage PRIVATE ${warnings})
 

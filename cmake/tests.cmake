@@ -12,7 +12,8 @@ if(test_sources)
     STOWAGE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # -O1: tests are built often and run once. -Wrestrict: g++ 12 is wrong about "x" + std::string
   # (GCC bug 105651).
-  target_compile_options(stowage_tests PRIVATE -O1 -Wall -Wextra -Wno-missing-field-initializers -Wno-restrict -Werror)
+  target_compile_options(stowage_tests PRIVATE -O1 -Wall -Wextra -Wno-missing-field-initializers
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -Werror)
   target_link_libraries(stowage_tests PRIVATE stowage GTest::gtest GTest::gtest_main PkgConfig::hwy nlohmann_json::nlohmann_json)
   foreach(lib stowage_import stowage_cli)
     if(TARGET ${lib})

@@ -19,49 +19,9 @@ namespace {
 
 constexpr std::size_t kLongestName = 200;
 
-std::string reason(int code) {
-  char buffer[256] = "";
-  // The GNU form returns the text, in `buffer` or elsewhere.
-  return strerror_r(code, buffer, sizeof buffer);
-}
-
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
-
-InputFile::InputFile(const std::string& path) : path_(path) {
-  if (path.empty()) fail(ErrorCode::bad_input, "the file name is empty");
-  // O_NONBLOCK: opening a pipe without a writer would wait for ever.
-  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd_ < 0) fail(ErrorCode::bad_input, "cannot read '", path, "': ", reason(errno));
-
-  struct stat info {};
-
-  if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(fd_);
-    fail(ErrorCode::bad_input, "cannot read '", path, "': it is ",
-         S_ISDIR(info.st_mode) ? "a directory" : "not a regular file", "; give a file");
-  }
-  size_ = info.st_size;
-}
-
-InputFile::~InputFile() { ::close(fd_); }
-
-void InputFile::read(std::int64_t offset, std::span<std::byte> into) const {
-  std::size_t done = 0;
-  while (done < into.size()) {
-    const ssize_t n =
-        ::pread(fd_, into.data() + done, std::min<std::size_t>(into.size() - done, 1u << 30),
-                offset + static_cast<std::int64_t>(done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(ErrorCode::bad_input, "cannot read '", path_, "': ", reason(errno));
-    if (n == 0) {
-      fail(ErrorCode::bad_input, "'", path_, "' ends after ",
-           offset + static_cast<std::int64_t>(done), " bytes; it is cut short");
-    }
-    done += static_cast<std::size_t>(n);
-  }
-}
 
 std::vector<std::byte> read_file(const std::string& path, std::int64_t limit) {
   const InputFile file(path);
@@ -85,12 +45,12 @@ OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
   }
   if (exists && !S_ISREG(info.st_mode)) {
     fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd_ < 0) fail(ErrorCode::bad_input, "cannot write '", path, "': ", reason(errno));
+    if (fd_ < 0) fail(ErrorCode::bad_input, "cannot write '", path, "': ", reason_of(errno));
     return;
   }
   if (exists) {
     if (::access(path.c_str(), W_OK) != 0) {
-      fail(ErrorCode::bad_input, "cannot write '", path, "': ", reason(errno));
+      fail(ErrorCode::bad_input, "cannot write '", path, "': ", reason_of(errno));
     }
     // A link stays a link: the file that it names is replaced.
     char resolved[PATH_MAX];
@@ -102,7 +62,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
     if (fd_ < 0 && (errno != EEXIST || attempt > 100)) {
       const int code = errno;
       temporary_.clear();
-      fail(ErrorCode::bad_input, "cannot write '", path, "': ", reason(code));
+      fail(ErrorCode::bad_input, "cannot write '", path, "': ", reason_of(code));
     }
   }
 }
@@ -125,7 +85,7 @@ void OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd_, bytes.data(), std::min<std::size_t>(bytes.size(), 1u << 30));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(ErrorCode::bad_input, "cannot write '", path_, "': ", reason(errno));
+    if (n < 0) fail(ErrorCode::bad_input, "cannot write '", path_, "': ", reason_of(errno));
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
 }
@@ -137,7 +97,7 @@ void OutputFile::commit() {
   const int closed = ::close(fd_);
   fd_ = -1;
   if (closed != 0 || (!temporary_.empty() && ::rename(temporary_.c_str(), target_.c_str()) != 0)) {
-    fail(ErrorCode::bad_input, "cannot write '", path_, "': ", reason(errno));
+    fail(ErrorCode::bad_input, "cannot write '", path_, "': ", reason_of(errno));
   }
   temporary_.clear();
 }

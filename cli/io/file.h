@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files in, checked before they are believed; files out, whole or not at all.
+// Whole files in; files out, whole or not at all.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
+
 namespace stowage::cli {
-
-/// A regular file, open for reading. Throws Error(bad_input) when it is missing, a directory,
-/// unreadable or no regular file.
-class InputFile {
- public:
-  explicit InputFile(const std::string& path);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-
-  const std::string& path() const { return path_; }
-
-  std::int64_t size() const { return size_; }
-
-  /// Fills `into` from `offset`. Throws Error(bad_input) when the file ends before.
-  void read(std::int64_t offset, std::span<std::byte> into) const;
-
- private:
-  std::string path_;
-  int fd_ = -1;
-  std::int64_t size_ = 0;
-};
 
 /// The whole file. Throws Error(limit) above `limit` bytes.
 std::vector<std::byte> read_file(const std::string& path, std::int64_t limit);

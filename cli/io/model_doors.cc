@@ -24,7 +24,7 @@ ModelDoors tflite_doors(const TfliteFile& file) {
   return doors;
 }
 
-ModelDoors onnx_doors(const stowage::InputFile& file, const Limits& limits, ImportBudget& budget) {
+ModelDoors onnx_doors(const InputFile& file, const Limits& limits, ImportBudget& budget) {
   const OnnxFile onnx = read_onnx_file(file, budget);
   // Old files list their weights as inputs, too.
   std::set<std::string> weights;
@@ -53,7 +53,7 @@ ModelDoors model_doors(const std::string& path) {
     }
   }
   const Limits limits;
-  const stowage::InputFile file(path, limits.file_bytes);
+  const InputFile file = open_model(path, limits.file_bytes);
   ImportBudget budget(limits);
   return is_tflite(file) ? tflite_doors(TfliteFile(file, budget))
                          : onnx_doors(file, limits, budget);

@@ -9,9 +9,9 @@
 namespace stowage::conversion {
 namespace {
 
-/// A cache line; the least and the most that one unit of a transposition should touch (a larger
-/// one keeps too many lines waiting at once: measured in docs/performance.md); a piece of a run.
-constexpr std::int64_t kLine = 64, kLeastBytes = 4096, kMostBytes = 16384, kRunBytes = 16384;
+/// A cache line; the most that one unit of a transposition should touch (a larger one keeps too
+/// many lines waiting at once: measured in docs/performance.md); a piece of a run.
+constexpr std::int64_t kLine = 64, kMostBytes = 16384, kRunBytes = 16384;
 
 /// Fewer rows are not worth a unit.
 constexpr std::int64_t kLeastRows = 8;

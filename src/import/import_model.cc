@@ -13,7 +13,7 @@ namespace stowage {
 std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options) {
   const Trail trail("importing", path);
   try {
-    const InputFile file(path, options.limits.file_bytes);
+    const InputFile file = open_model(path, options.limits.file_bytes);
     return is_tflite(file) ? import_tflite(file, options) : import_onnx(file, options);
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::limit, "the model does not fit into memory");

@@ -39,7 +39,7 @@ class Reader {
     std::int64_t ir_version = 0;
     FileRange graph;
     int graphs = 0;
-    for (ProtoReader in(file_, file_.all()); in.next();) {
+    for (ProtoReader in(file_, all_of(file_)); in.next();) {
       switch (in.field()) {
         case Proto::kIrVersionFieldNumber:
           ir_version = in.varint();

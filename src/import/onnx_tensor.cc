@@ -96,7 +96,7 @@ std::size_t read_fixed(const InputFile& file, const FileRange& message, int fiel
       if (count > out.size() - at || count * sizeof(T) != static_cast<std::size_t>(packed.size)) {
         fail(ErrorCode::bad_input, "its data is no whole number of elements");
       }
-      file.read(packed.offset, out.data() + at, packed.size);
+      file.read(packed.offset, std::as_writable_bytes(out.subspan(at, count)));
       at += count;
     } else {
       if (at == out.size()) break;
@@ -335,7 +335,7 @@ Tensor OnnxTensor::read(const InputFile& file, const FileRange& message,
   budget.take_value(name_, bytes);
   Tensor out(dtype_, plain_shape(dims_));
   if (data_field_ == Proto::kRawDataFieldNumber) {
-    file.read(raw_offset_, out.data(), bytes);
+    file.read(raw_offset_, {out.data(), static_cast<std::size_t>(bytes)});
   } else if (data_field_ != 0) {
     read_typed(file, message, out);
   }
@@ -347,14 +347,14 @@ Tensor OnnxTensor::read_external(const InputFile& file, std::int64_t bytes,
                                  ImportBudget& budget) const {
   check_name(location_);
   const InputFile data(file, location_);
-  const std::int64_t left = data.all().size - external_offset_;
+  const std::int64_t left = data.size() - external_offset_;
   if (left < bytes || (external_length_ >= 0 && external_length_ != bytes)) {
     fail(ErrorCode::bad_input, called(), " needs ", bytes, " bytes of '", location_, "', ",
          external_length_ >= 0 ? std::min(left, external_length_) : left, " are there");
   }
   budget.take_value(name_, bytes);
   Tensor out(dtype_, plain_shape(dims_));
-  data.read(external_offset_, out.data(), bytes);
+  data.read(external_offset_, {out.data(), static_cast<std::size_t>(bytes)});
   normalize_booleans(out);
   return out;
 }
@@ -405,10 +405,10 @@ void OnnxTensor::read_typed(const InputFile& file, const FileRange& message, Ten
 Tensor tensor_from_pb_file(const std::string& path, const Limits& limits, std::string* name) {
   const Trail trail("reading", path);
   try {
-    const InputFile file(path, limits.file_bytes);
-    const OnnxTensor tensor(file, file.all(), limits);
+    const InputFile file = open_model(path, limits.file_bytes);
+    const OnnxTensor tensor(file, all_of(file), limits);
     ImportBudget budget(limits);
-    Tensor out = tensor.read(file, file.all(), budget);
+    Tensor out = tensor.read(file, all_of(file), budget);
     if (name != nullptr) *name = tensor.name();
     return out;
   } catch (const std::bad_alloc&) {

@@ -301,13 +301,13 @@ TEST(OnnxTensors, DataInAnotherFile) {
       {"no offset", {{"location", "data"}, {"offset", "-4"}}, "'-4' is not an offset"},
       {"an offset too large", {{"location", "data"}, {"offset", "99999999999999999999"}}, "is not"},
       {"no location", {}, "does not lie beneath"},
-      {"nothing there", {{"location", "nothing"}}, "cannot open 'nothing'"},
-      {"a folder", {{"location", "sub"}}, "not a regular file"},
+      {"nothing there", {{"location", "nothing"}}, "cannot read 'nothing'"},
+      {"a folder", {{"location", "sub"}}, "a directory"},
       {"upwards", {{"location", "../secret"}}, "does not lie beneath"},
       {"down and up", {{"location", "sub/../../secret"}}, "does not lie beneath"},
       {"absolute", {{"location", secret}}, "does not lie beneath"},
       {"a link", {{"location", "link"}}, "symbolic link"},
-      {"through a link", {{"location", "up/secret"}}, "cannot open"},
+      {"through a link", {{"location", "up/secret"}}, "cannot read"},
       {"a name with NUL", {{"location", std::string("data\0x", 6)}}, "control characters"},
   };
   for (const External& c : cases) {

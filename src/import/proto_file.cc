@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/proto_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <limits>
 
 namespace stowage {
@@ -16,83 +10,20 @@ namespace {
 
 constexpr std::int64_t kProtobufMaxBytes = std::numeric_limits<int>::max();
 constexpr std::int64_t kBufferBytes = 64 << 10;
-// Without O_NONBLOCK, opening a pipe would wait for its writer.
-constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 enum WireType : std::uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
-/// The descriptor of the file, or -1 with errno. One step at a time, so that no step can be a
-/// link or lead upwards.
-int open_beneath(const std::string& folder, const std::string& location) {
-  int at = open(folder.c_str(), kOpenFlags | O_DIRECTORY);
-  for (std::size_t begin = 0; at >= 0;) {
-    const std::size_t end = location.find('/', begin);
-    const bool last = end == std::string::npos;
-    const std::string step = location.substr(begin, last ? end : end - begin);
-    if (step.empty() || step == "..") {
-      close(at);
-      fail(ErrorCode::bad_input, "'", location, "' does not lie beneath the folder of the model");
-    }
-    const int next = openat(at, step.c_str(), kOpenFlags | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
-    const int error = errno;
-    close(at);
-    if (next < 0 && error == ELOOP) {
-      fail(ErrorCode::bad_input, "'", location, "' is a symbolic link, which could lead anywhere");
-    }
-    errno = error;
-    if (last) return next;
-    at = next;
-    begin = end + 1;
-  }
-  return -1;
-}
-
 }  // namespace
 
-void InputFile::adopt(int fd) {
-  if (fd < 0) {
-    fail(ErrorCode::bad_input, "cannot open '", path_, "': ", std::strerror(errno));
-  }
-
-  struct stat info {};
-
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    close(fd);
-    fail(ErrorCode::bad_input, "'", path_, "' is not a regular file");
-  }
-  fd_ = fd;
-  size_ = static_cast<std::int64_t>(info.st_size);
-}
-
-InputFile::InputFile(const std::string& path, std::int64_t max_bytes) : path_(path) {
-  adopt(open(path.c_str(), kOpenFlags));
+InputFile open_model(const std::string& path, std::int64_t max_bytes) {
+  InputFile file(path);
   const std::int64_t limit = std::min(max_bytes, kProtobufMaxBytes);
-  if (size_ > 0 && size_ <= limit) return;
-  close(fd_);
-  if (size_ == 0) fail(ErrorCode::bad_input, "the file '", path, "' is empty");
-  fail(ErrorCode::limit, "the file '", path, "' has ", size_, " bytes, over the limit of ", limit);
-}
-
-InputFile::InputFile(const InputFile& model, const std::string& location) : path_(location) {
-  const std::size_t slash = model.path_.rfind('/');
-  const bool here = slash == std::string::npos;
-  adopt(
-      open_beneath(here ? "." : model.path_.substr(0, std::max<std::size_t>(slash, 1)), location));
-}
-
-InputFile::~InputFile() { close(fd_); }
-
-void InputFile::read(std::int64_t offset, void* dst, std::int64_t bytes) const {
-  auto* to = static_cast<char*>(dst);
-  while (bytes > 0) {
-    const ssize_t got = pread(fd_, to, static_cast<std::size_t>(bytes), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(ErrorCode::bad_input, "cannot read '", path_, "': ", std::strerror(errno));
-    if (got == 0) fail(ErrorCode::bad_input, "the file '", path_, "' ends too early");
-    to += got;
-    offset += got;
-    bytes -= got;
+  if (file.size() == 0) fail(ErrorCode::bad_input, "the file '", path, "' is empty");
+  if (file.size() > limit) {
+    fail(ErrorCode::limit, "the file '", path, "' has ", file.size(), " bytes, over the limit of ",
+         limit);
   }
+  return file;
 }
 
 RangeStream::RangeStream(const InputFile& file, FileRange range)
@@ -105,7 +36,8 @@ RangeStream::RangeStream(const InputFile& file, FileRange range)
 bool RangeStream::Next(const void** data, int* size) {
   const std::int64_t bytes = std::min(end_ - at_, static_cast<std::int64_t>(buffer_.size()));
   if (bytes == 0) return false;
-  file_->read(at_, buffer_.data(), bytes);
+  file_->read(at_,
+              std::as_writable_bytes(std::span(buffer_).first(static_cast<std::size_t>(bytes))));
   at_ += bytes;
   *data = buffer_.data();
   *size = static_cast<int>(bytes);
@@ -211,7 +143,7 @@ std::string ProtoReader::text(std::int64_t max_bytes) {
     fail(ErrorCode::limit, "a text of ", range.size, " bytes, over the limit of ", max_bytes);
   }
   std::string out(static_cast<std::size_t>(range.size), '\0');
-  file_->read(range.offset, out.data(), range.size);
+  file_->read(range.offset, std::as_writable_bytes(std::span(out)));
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "base/text.h"
 
 namespace stowage {
@@ -20,35 +21,11 @@ struct FileRange {
   std::int64_t offset = 0, size = 0;
 };
 
-/// A regular file, open for reading.
-class InputFile {
- public:
-  /// Throws Error(bad_input) when it cannot be opened, is no regular file or is empty,
-  /// Error(limit) when it is larger than `max_bytes` or than protobuf allows (2 GiB).
-  InputFile(const std::string& path, std::int64_t max_bytes);
-  /// The file that `model` calls `location`: a relative path to a file of any size in the folder
-  /// of the model or beneath it. Throws Error(bad_input) when it leads elsewhere; symbolic links
-  /// count as elsewhere.
-  InputFile(const InputFile& model, const std::string& location);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
+inline FileRange all_of(const InputFile& file) { return {0, file.size()}; }
 
-  const std::string& path() const noexcept { return path_; }
-
-  FileRange all() const noexcept { return {0, size_}; }
-
-  /// Throws Error(bad_input) when the file does not hold these bytes (any more).
-  void read(std::int64_t offset, void* dst, std::int64_t bytes) const;
-
- private:
-  /// Takes over `fd`, or the errno that came instead; throws unless it is a regular file.
-  void adopt(int fd);
-
-  std::string path_;
-  int fd_ = -1;
-  std::int64_t size_ = 0;
-};
+/// Throws Error(bad_input) when it cannot be opened, is no regular file or is empty, Error(limit)
+/// when it is larger than `max_bytes` or than protobuf allows (2 GiB).
+InputFile open_model(const std::string& path, std::int64_t max_bytes);
 
 /// A stretch of a file as protobuf's streams want it. Skipping costs nothing.
 class RangeStream final : public google::protobuf::io::ZeroCopyInputStream {

@@ -96,8 +96,8 @@ std::vector<int> index_list(const flatbuffers::Vector<std::int32_t>* v, ImportBu
 bool is_tflite(const InputFile& file) {
   std::array<char, kIdentifier.size()> start{};
   const auto need = kIdentifierOffset + static_cast<std::int64_t>(start.size());
-  if (file.all().size < need) return false;
-  file.read(kIdentifierOffset, start.data(), static_cast<std::int64_t>(start.size()));
+  if (file.size() < need) return false;
+  file.read(kIdentifierOffset, std::as_writable_bytes(std::span(start)));
   return std::string_view(start.data(), start.size()) == kIdentifier;
 }
 
@@ -171,8 +171,8 @@ DType tflite_dtype(const TfliteTensor& tensor) {
 }
 
 TfliteFile::TfliteFile(const InputFile& file, ImportBudget& budget) {
-  bytes_.resize(static_cast<std::size_t>(file.all().size));
-  file.read(0, bytes_.data(), file.all().size);
+  bytes_.resize(static_cast<std::size_t>(file.size()));
+  file.read(0, std::as_writable_bytes(std::span(bytes_)));
   verify_file(bytes_, budget.limits());
   const tfl::Model& model = *tfl::GetModel(bytes_.data());
   if (model.version() != 3) {

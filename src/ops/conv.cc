@@ -115,13 +115,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   if (out.empty()) offer_pixel_conv(request, out);
 }
 
-void axes(const NodeRef& node, AxisLinks& links) {
-  const Node& n = node.node();
-  name_spatial(node, links, n.inputs[0], "n", "c");
-  name_spatial(node, links, n.inputs[1], "o", "i");
-  name_spatial(node, links, n.outputs[0], "n", "c");
-  links.link(n.inputs[0], 0, n.outputs[0], 0);
-}
+void axes(const NodeRef& node, AxisLinks& links) { link_convolution(node, links, "o", "i"); }
 
 constexpr ForeignName kNames[] = {{"onnx", "Conv"}};
 

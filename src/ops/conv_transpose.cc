@@ -345,13 +345,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   offer(request, false, out);
 }
 
-void axes(const NodeRef& node, AxisLinks& links) {
-  const Node& n = node.node();
-  name_spatial(node, links, n.inputs[0], "n", "c");
-  name_spatial(node, links, n.inputs[1], "i", "o");
-  name_spatial(node, links, n.outputs[0], "n", "c");
-  links.link(n.inputs[0], 0, n.outputs[0], 0);
-}
+void axes(const NodeRef& node, AxisLinks& links) { link_convolution(node, links, "i", "o"); }
 
 constexpr ForeignName kNames[] = {{"onnx", "ConvTranspose"}};
 

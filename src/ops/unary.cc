@@ -16,8 +16,9 @@ struct Params {
   double a = 0, b = 0;
 };
 
-constexpr double kSeluAlpha = 1.67326319217681884765625;
-constexpr double kSeluGamma = 1.05070102214813232421875;
+/// Those that a file may leave out.
+constexpr Params kNone, kOne{1, 0}, kLeakyRelu{0.01, 0}, kHardSigmoid{0.2, 0.5},
+    kSelu{1.67326319217681884765625, 1.05070102214813232421875};
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
@@ -102,10 +103,12 @@ double acosh_of(double x, const Params&) { return std::acosh(x); }
 
 double atanh_of(double x, const Params&) { return std::atanh(x); }
 
-template <Scalar F, double A, double B>
+template <Scalar F, const Params& Default = kNone>
 void reference(const ReferenceArgs& args) {
-  const Params params{static_cast<double>(args.node.attrs().real("alpha", static_cast<float>(A))),
-                      static_cast<double>(args.node.attrs().real("beta", static_cast<float>(B)))};
+  const auto number = [&](std::string_view name, double otherwise) {
+    return static_cast<double>(args.node.attrs().real(name, static_cast<float>(otherwise)));
+  };
+  const Params params{number("alpha", Default.a), number("beta", Default.b)};
   const std::int64_t count = args.out[0].mapping.shape().elements();
   for_float_dtype(args.out[0].dtype, [&]<class T>() {
     const T* x = args.input<T>(0);
@@ -119,7 +122,7 @@ void reference(const ReferenceArgs& args) {
 /// Neg, Abs, Sign, Relu of integers must be exact for all 64 bits.
 template <std::int64_t (*Integer)(std::int64_t), Scalar F>
 void number_reference(const ReferenceArgs& args) {
-  if (is_float(args.out[0].dtype)) return reference<F, 0.0, 0.0>(args);
+  if (is_float(args.out[0].dtype)) return reference<F>(args);
   const std::int64_t count = args.out[0].mapping.shape().elements();
   for_number_dtype(args.out[0].dtype, [&]<class T>() {
     if constexpr (std::is_integral_v<T>) {
@@ -175,9 +178,9 @@ void infer_gelu(const NodeRef& node) {
 
 void gelu_reference(const ReferenceArgs& args) {
   if (args.node.attrs().string("approximate", "none") == "tanh") {
-    reference<gelu_tanh, 0.0, 0.0>(args);
+    reference<gelu_tanh>(args);
   } else {
-    reference<gelu, 0.0, 0.0>(args);
+    reference<gelu>(args);
   }
 }
 
@@ -187,7 +190,7 @@ void import_shrink(ForeignNode& node) {
 }
 
 void import_selu(ForeignNode& node) {
-  node.attrs.set("beta", node.attrs.real("gamma", static_cast<float>(kSeluGamma)));
+  node.attrs.set("beta", node.attrs.real("gamma", static_cast<float>(kSelu.b)));
 }
 
 std::optional<Activation> relu_activation(const NodeRef&) {
@@ -223,13 +226,13 @@ std::optional<Activation> swish_activation(const NodeRef& node) {
 using Hook = std::optional<Activation> (*)(const NodeRef&);
 using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
 
-/// The vectorised function, in any layout. A and B are the defaults of alpha and beta.
-template <Fn F, double A = 0.0, double B = 0.0>
+/// The vectorised function, in any layout.
+template <Fn F, const Params& Default = kNone>
 void fast(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   offer_elementwise(request, out, node.node().op->name,
-                    {F, node.attrs().real("alpha", static_cast<float>(A)),
-                     node.attrs().real("beta", static_cast<float>(B))});
+                    {F, node.attrs().real("alpha", static_cast<float>(Default.a)),
+                     node.attrs().real("beta", static_cast<float>(Default.b))});
 }
 
 void fast_relu(const OfferRequest& request, std::vector<Offer>& out) {
@@ -242,14 +245,14 @@ void fast_gelu(const OfferRequest& request, std::vector<Offer>& out) {
 }
 
 /// A function of floats.
-template <Scalar F, double A = 0.0, double B = 0.0>
+template <Scalar F, const Params& Default = kNone>
 constexpr OpDef real(std::string_view name, std::span<const ForeignName> aliases,
                      Offers offers = nullptr, Hook activation = nullptr) {
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
           .infer = infer_float,
-          .reference = reference<F, A, B>,
+          .reference = reference<F, Default>,
           .offers = offers,
           .activation = activation};
 }
@@ -272,8 +275,8 @@ constexpr OpDef kUnary[] = {
     number<negate, neg_of>("neg", onnx<"Neg">, fast<Fn::neg>),
     number<magnitude, abs_of>("abs", onnx<"Abs">, fast<Fn::abs>),
     number<sign, sign_of>("sign", onnx<"Sign">, fast<Fn::sign>),
-    real<leaky_relu, 0.01>("leaky_relu", onnx<"LeakyRelu">, fast<Fn::leaky_relu, 0.01>,
-                           leaky_activation),
+    real<leaky_relu, kLeakyRelu>("leaky_relu", onnx<"LeakyRelu">, fast<Fn::leaky_relu, kLeakyRelu>,
+                                 leaky_activation),
     real<sigmoid_of>("sigmoid", onnx<"Sigmoid">, fast<Fn::sigmoid>, sigmoid_activation),
     real<tanh_of>("tanh", onnx<"Tanh">, fast<Fn::tanh>, tanh_activation),
     real<exp_of>("exp", onnx<"Exp">, fast<Fn::exp>),
@@ -286,17 +289,16 @@ constexpr OpDef kUnary[] = {
     real<erf_of>("erf", onnx<"Erf">, fast<Fn::erf>),
     real<softplus_of>("softplus", onnx<"Softplus">, fast<Fn::softplus>),
     real<softsign>("softsign", onnx<"Softsign">, fast<Fn::softsign>),
-    real<elu, 1.0>("elu", onnx<"Elu">, fast<Fn::elu, 1.0>),
-    real<celu, 1.0>("celu", onnx<"Celu">),
-    real<selu, kSeluAlpha, kSeluGamma>("selu", onnx<"Selu", import_selu>,
-                                       fast<Fn::selu, kSeluAlpha, kSeluGamma>),
-    real<hard_sigmoid, 0.2, 0.5>("hard_sigmoid", onnx<"HardSigmoid">,
-                                 fast<Fn::hard_sigmoid, 0.2, 0.5>, hard_sigmoid_activation),
+    real<elu, kOne>("elu", onnx<"Elu">, fast<Fn::elu, kOne>),
+    real<celu, kOne>("celu", onnx<"Celu">),
+    real<selu, kSelu>("selu", onnx<"Selu", import_selu>, fast<Fn::selu, kSelu>),
+    real<hard_sigmoid, kHardSigmoid>("hard_sigmoid", onnx<"HardSigmoid">,
+                                     fast<Fn::hard_sigmoid, kHardSigmoid>, hard_sigmoid_activation),
     real<hard_swish>("hard_swish", onnx<"HardSwish">, fast<Fn::hard_swish>, hard_swish_activation),
     real<mish>("mish", onnx<"Mish">, fast<Fn::mish>),
-    real<swish, 1.0>("swish", onnx<"Swish">, fast<Fn::swish, 1.0>, swish_activation),
-    real<thresholded_relu, 1.0>("thresholded_relu", onnx<"ThresholdedRelu">,
-                                fast<Fn::thresholded_relu, 1.0>),
+    real<swish, kOne>("swish", onnx<"Swish">, fast<Fn::swish, kOne>, swish_activation),
+    real<thresholded_relu, kOne>("thresholded_relu", onnx<"ThresholdedRelu">,
+                                 fast<Fn::thresholded_relu, kOne>),
     real<shrink>("shrink", onnx<"Shrink", import_shrink>),
     real<sin_of>("sin", onnx<"Sin">),
     real<cos_of>("cos", onnx<"Cos">),

@@ -49,7 +49,6 @@ NodeId residual_producer(const Graph& graph, const std::vector<std::vector<NodeI
 }  // namespace
 
 bool fuse_residual(Graph& graph) {
-  bool changed = false;
   const auto readers = graph.consumers();
   const auto order = graph.topological_order();
   std::vector<int> position(static_cast<std::size_t>(graph.node_count()), -1);
@@ -91,10 +90,9 @@ bool fuse_residual(Graph& graph) {
     into.epilogue.residual_input = static_cast<int>(into.inputs.size());
     into.inputs.push_back(other);
     patch.take_over(producer, id);
-    changed = true;
     return true;  // readers and positions are stale now
   }
-  return changed;
+  return false;
 }
 
 }  // namespace stowage

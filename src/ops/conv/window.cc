@@ -174,6 +174,15 @@ void name_spatial(const NodeRef& node, AxisLinks& links, ValueId value, std::str
   for (int i = 2; i < rank; ++i) links.name(value, i, kSpatial[i + 3 - rank]);
 }
 
+void link_convolution(const NodeRef& node, AxisLinks& links, std::string_view first,
+                      std::string_view second) {
+  const Node& n = node.node();
+  name_spatial(node, links, n.inputs[0], "n", "c");
+  name_spatial(node, links, n.inputs[1], first, second);
+  name_spatial(node, links, n.outputs[0], "n", "c");
+  links.link(n.inputs[0], 0, n.outputs[0], 0);
+}
+
 Layout channels_last(const Shape& shape) {
   std::vector<Axis> axes(shape.axes().begin(), shape.axes().end());
   std::rotate(axes.begin() + 1, axes.begin() + 2, axes.end());

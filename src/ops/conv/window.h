@@ -47,6 +47,11 @@ Window window_of(const Attributes& attrs, std::span<const std::int64_t> kernel, 
 void name_spatial(const NodeRef& node, AxisLinks& links, ValueId value, std::string_view first,
                   std::string_view second);
 
+/// Names the axes of image, weights and result of a convolution; the weights begin with `first`
+/// and `second`.
+void link_convolution(const NodeRef& node, AxisLinks& links, std::string_view first,
+                      std::string_view second);
+
 /// A value n c (d) (h) w with the channels last.
 Layout channels_last(const Shape& shape);
 

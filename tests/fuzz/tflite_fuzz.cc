@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a TFLite model.
+#include "import/readers.h"
+#include "tests/fuzz/fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace stowage;
+  const fuzz::MemoryFile file(data, size);
+  const ImportOptions options = fuzz::small_limits();
+  fuzz::expect_error_or_success([&] {
+    const InputFile input = open_model(file.path(), options.limits.file_bytes);
+    fuzz::expect_sound(import_tflite(input, options));
+  });
+  return 0;
+}
