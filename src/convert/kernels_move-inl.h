@@ -621,7 +621,8 @@ void few_rows(const TransposeBlock& t) {
 }
 
 /// Rows that fill no band, whose columns follow each other without a gap: a whole band is written,
-/// each column over the end of the one before.
+/// each column over the end of the one before. One row more than a band is copied element by
+/// element.
 template <int E, int kB>
 void one_band(const TransposeBlock& t) {
   constexpr int kL = 16 / E, kRows = kL * kB;
@@ -633,10 +634,17 @@ void one_band(const TransposeBlock& t) {
   const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
     prefetch_ahead(to, kL * column);
     AnyRows<kL> rows{table, a * E};
+    Byte* const first = to;
     tile<E, kB>(rows, [&](int, auto v) HWY_ATTR {
       hn::StoreU(v, d, reinterpret_cast<T*>(to));
       to += column;
     });
+    if (t.nb > kRows) {
+      const Byte* const row = t.row(kRows) + a * E;
+      Byte* end = first + kRows * E;
+      HWY_UNROLL(16)
+      for (int k = 0; k < kL; ++k, end += column) std::memcpy(end, row + k * E, E);
+    }
   };
   std::int64_t a = 0;
   for (; a + kL <= na && (na - a - kL + 1) * column >= kB * 16; a += kL)
@@ -755,7 +763,7 @@ void transpose(const TransposeBlock& t) {
     const std::int64_t column = t.nb * E;
     if (t.col_stride == column && column > 16 && column % 16 != 0 &&
         column <= (E == 1 ? kBlocks * 16 : 32) && t.na >= kLanes)
-      return column <= 32 ? one_band<E, 2>(t) : one_band<E, kBlocks>(t);
+      return column <= 32 + E ? one_band<E, 2>(t) : one_band<E, kBlocks>(t);
   }
   bands<E, kBlocks>(t);
 }
