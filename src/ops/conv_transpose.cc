@@ -162,23 +162,31 @@ void fill_table(const Deconv& d, const Phase& phase, const float* image, std::in
                 std::int64_t count, std::int64_t pitch, const float** table, std::int64_t* at) {
   const Window& w = d.w;
   const auto& [az, ay, ax] = phase.axes;
+  std::int64_t jx = begin % ax.count, jy = begin / ax.count % ay.count,
+               jz = begin / ax.count / ay.count;
   for (std::int64_t p = 0; p < count; ++p) {
-    const std::int64_t jx = (begin + p) % ax.count;
-    const std::int64_t jy = (begin + p) / ax.count % ay.count;
-    const std::int64_t jz = (begin + p) / ax.count / ay.count;
     const std::int64_t oz = az.first + jz * w.stride[0], oy = ay.first + jy * w.stride[1],
                        ox = ax.first + jx * w.stride[2];
     at[p] = ((oz * w.out[1] + oy) * w.out[2] + ox) * d.out_pixel;
     const float** entry = table + p;
     for (const std::int64_t bz : az.base) {
       for (const std::int64_t by : ay.base) {
+        const std::int64_t z = bz + jz, y = by + jy;
+        const bool row_inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
+        const float* row = image + (z * w.in[1] + y) * w.in[2] * d.in_pixel;
         for (const std::int64_t bx : ax.base) {
-          const std::int64_t z = bz + jz, y = by + jy, x = bx + jx;
-          const bool inside =
-              z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1] && x >= 0 && x < w.in[2];
-          *entry = inside ? image + ((z * w.in[1] + y) * w.in[2] + x) * d.in_pixel : zero_run();
+          const std::int64_t x = bx + jx;
+          const bool inside = row_inside && x >= 0 && x < w.in[2];
+          *entry = inside ? row + x * d.in_pixel : zero_run();
           entry += pitch;
         }
+      }
+    }
+    if (++jx == ax.count) {
+      jx = 0;
+      if (++jy == ay.count) {
+        jy = 0;
+        ++jz;
       }
     }
   }
@@ -324,8 +332,13 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
   o.out = {blocked ? Layout::blocked(y, 1, block) : channels_last(y)};
   add_epilogue_layouts(node, o.out[0], lanes, o.in);
   o.flops = 2.0 * static_cast<double>(x.elements()) * static_cast<double>(group_out * d->w.taps());
-  o.efficiency =
-      0.85 * static_cast<double>(group_out) / static_cast<double>(round_up(group_out, lanes));
+  TileWork work;
+  for (const Phase& phase : d->phases) {
+    const TileWork part = tile_work(phase.gemm, phase.pixels());
+    work.useful += part.useful;
+    work.spent += part.spent;
+  }
+  o.efficiency = work.efficiency();
   o.bind = [d] {
     return Kernel([d](const KernelArgs& args) {
       parallel(args.pool, static_cast<std::size_t>(d->batch * d->group * d->tasks),

@@ -184,9 +184,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   o.scratch_bytes = static_cast<std::size_t>(floats) * sizeof(float);
   add_epilogue_layouts(node, o.out[0], lanes, o.in);
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
-  // A single row is bound by the memory that streams b.
-  const double reuse = std::min(1.0, static_cast<double>(f.m) / 6);
-  o.efficiency = 0.9 * std::max(reuse, 0.05);
+  o.efficiency = tile_work(p.gemm, f.m).efficiency();
   o.bind = [b] { return Kernel([b](const KernelArgs& args) { run(*b, args); }); };
   out.push_back(std::move(o));
 }

@@ -167,8 +167,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   o.out = {Layout::row_major(y)};
   add_epilogue_layouts(node, o.out[0], lanes, o.in);
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
-  const double reuse = std::min(1.0, static_cast<double>(f.m) / 6);
-  o.efficiency = 0.9 * std::max(reuse, 0.05);
+  o.efficiency = tile_work(p.gemm, f.m).efficiency();
   o.bind = [bound] {
     return Kernel([bound](const KernelArgs& args) {
       const auto optional = [&](int i) {

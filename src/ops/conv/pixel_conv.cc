@@ -20,8 +20,6 @@ namespace {
 // Tables live on the stack of the task.
 constexpr int kTableEntries = 2048, kMostPixels = 512;
 constexpr std::int64_t kCopyFloats = 6144;
-/// Runs of input channels beyond this are as good as any.
-constexpr std::int64_t kLongRun = 16;
 /// Pixels at the border of the image that a task must be able to copy before it has to stop.
 constexpr std::int64_t kLeastBorder = 16;
 
@@ -368,13 +366,7 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
     add_epilogue_layouts(node, offer.out[0], lanes, offer.in);
     offer.flops = 2.0 * static_cast<double>(node.output().shape.elements()) *
                   static_cast<double>(f.in_channels * f.w.taps());
-    const double used =
-        static_cast<double>(f.out_channels) / static_cast<double>(round_up(f.out_channels, lanes));
-    // Short runs wait for pointers, single pixels for weights. A block of channels is unrolled and
-    // a longer run gains nothing on it: whole ResNets in NHWC are no faster than in blocks.
-    const auto run = static_cast<double>(std::min(conv->gemm.run, kLongRun));
-    const double pixels = std::min(1.0, static_cast<double>(f.w.out_pixels()) / 6);
-    offer.efficiency = 0.97 * used * run / (run + 1) * std::max(pixels, 0.05);
+    offer.efficiency = tile_work(conv->gemm, f.w.out_pixels()).efficiency();
     offer.bind = [conv] {
       return Kernel([conv](const KernelArgs& args) {
         const std::int64_t tasks =

@@ -3,7 +3,6 @@
 #include "ops/conv/tiles.h"
 
 #include <algorithm>
-#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/conv/tiles.cc"
@@ -37,9 +36,6 @@ constexpr int kMaxPanel = 4, kFullPixels = 6;
 #else
 constexpr int kMaxPanel = 2, kFullPixels = 6;
 #endif
-/// The largest tile of any panel: in pixels, and in vectors.
-constexpr int kMostPixels = 12, kMostVectors = 24;
-
 /// Bytes that a prefetch brings.
 constexpr std::int64_t kLine = 64;
 /// Channels that a tile takes without a loop.
@@ -61,12 +57,13 @@ struct Tile {
   const PixelGemmCall* call;
   const float* const* pixels;  // of tap 0
   const std::int64_t* out_at;
-  const float* weights;   // of the panel
-  const float* bias;      // of the panel or null
-  const float* residual;  // of the panel or null
-  float* out;             // of the panel
-  std::int64_t out_block;
-  const std::int64_t* residual_at;
+  const float* weights;     // of the panel
+  const float* bias;        // of the panel or null
+  const float* residual;    // of the panel or null
+  float* out;               // of the panel
+  std::int64_t channel;     // the first of the panel
+  std::int64_t last_valid;  // channels of the last block that may be written
+  bool finish;              // activations that compute_tile leaves to finish_values
   const Slab* slab;
   // Weights of the next slab, fetched into L2 while this one is multiplied: lines of 64 bytes
   // for each kUnrolled rows.
@@ -119,15 +116,35 @@ HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
   }
 }
 
+/// Activations that are no clip, over the values of a tile: [pixel][block][lane].
+HWY_NOINLINE void finish_values(const Tile& t, float* values, int pixels, int blocks) {
+  const PixelGemm& g = *t.gemm;
+  const float* slope = t.call->slope;
+  for (int n = 0; n < blocks; ++n) {
+    const std::int64_t first = t.channel + n * kLanes;
+    V s = hn::Zero(kTag);
+    if (slope != nullptr) {
+      s = g.one_slope ? hn::Set(kTag, slope[0]) : hn::LoadU(kTag, slope + first);
+    }
+    const std::int64_t valid = std::min(g.channels - first, kLanes);
+    const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(valid));
+    for (int p = 0; p < pixels; ++p) {
+      float* at = values + (p * blocks + n) * kLanes;
+      const V y = activate(kTag, g.activation, hn::Load(kTag, at), s);
+      hn::Store(hn::IfThenElseZero(mask, y), kTag, at);
+    }
+  }
+}
+
 template <int P, int NB>
 HWY_NOINLINE void compute_tile(const Tile& t) {
+  const std::int64_t out_block = t.gemm->out_block;
   V acc[P][NB];
   if (!t.slab->first) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
       STOWAGE_UNROLL
-      for (int n = 0; n < NB; ++n)
-        acc[p][n] = hn::LoadU(kTag, t.out + t.out_at[p] + n * t.out_block);
+      for (int n = 0; n < NB; ++n) acc[p][n] = hn::LoadU(kTag, t.out + t.out_at[p] + n * out_block);
     }
   } else if (t.bias != nullptr) {
     STOWAGE_UNROLL
@@ -149,8 +166,7 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
     for (int p = 0; p < P; ++p) {
       STOWAGE_UNROLL
       for (int n = 0; n < NB; ++n) {
-        acc[p][n] = hn::Add(acc[p][n],
-                            hn::LoadU(kTag, t.residual + t.residual_at[p] + n * t.gemm->out_block));
+        acc[p][n] = hn::Add(acc[p][n], hn::LoadU(kTag, t.residual + t.out_at[p] + n * out_block));
       }
     }
   }
@@ -163,10 +179,34 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
       for (int n = 0; n < NB; ++n) acc[p][n] = hn::Min(hn::Max(acc[p][n], lo), hi);
     }
   }
+  if (t.finish) {
+    HWY_ALIGN float values[P * NB * kLanes];
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) {
+      STOWAGE_UNROLL
+      for (int n = 0; n < NB; ++n) hn::Store(acc[p][n], kTag, values + (p * NB + n) * kLanes);
+    }
+    finish_values(t, values, P, NB);
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) {
+      STOWAGE_UNROLL
+      for (int n = 0; n < NB; ++n) acc[p][n] = hn::Load(kTag, values + (p * NB + n) * kLanes);
+    }
+  }
   STOWAGE_UNROLL
   for (int p = 0; p < P; ++p) {
     STOWAGE_UNROLL
-    for (int n = 0; n < NB; ++n) hn::StoreU(acc[p][n], kTag, t.out + t.out_at[p] + n * t.out_block);
+    for (int n = 0; n + 1 < NB; ++n)
+      hn::StoreU(acc[p][n], kTag, t.out + t.out_at[p] + n * out_block);
+  }
+  float* const last = t.out + (NB - 1) * out_block;
+  if (t.last_valid == kLanes) {
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) hn::StoreU(acc[p][NB - 1], kTag, last + t.out_at[p]);
+  } else {
+    const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(t.last_valid));
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) hn::BlendedStore(acc[p][NB - 1], mask, kTag, last + t.out_at[p]);
   }
 }
 
@@ -209,27 +249,6 @@ TileChoice choose_tile(int blocks, int rest) {
   return {1, compute_tile<1, 1>};
 }
 
-/// Activations that compute_tile leaves, over values that it has just stored. `channel` is the
-/// first of the panel.
-void finish_tile(const Tile& t, int pixels, int blocks, std::int64_t channel) {
-  const PixelGemm& g = *t.gemm;
-  const float* slope = t.call->slope;
-  for (int n = 0; n < blocks; ++n) {
-    const std::int64_t first = channel + n * kLanes;
-    V s = hn::Zero(kTag);
-    if (slope != nullptr) {
-      s = g.one_slope ? hn::Set(kTag, slope[0]) : hn::LoadU(kTag, slope + first);
-    }
-    const std::int64_t valid = std::min(g.channels - first, kLanes);
-    const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(valid));
-    for (int p = 0; p < pixels; ++p) {
-      float* at = t.out + t.out_at[p] + n * t.out_block;
-      const V y = activate(kTag, g.activation, hn::LoadU(kTag, at), s);
-      hn::StoreU(hn::IfThenElseZero(mask, y), kTag, at);
-    }
-  }
-}
-
 /// The weights that the slab after this one reads, if they follow it in memory.
 struct NextWeights {
   const char* begin = nullptr;
@@ -266,34 +285,17 @@ NextWeights next_weights(const PixelGemmCall& call, const Tile& t) {
   return next;
 }
 
-/// Tiles of one panel for one slab. `aside`: the last block has no room behind its channels, so
-/// each tile is made there and copied; null otherwise.
-void run_tiles(const PixelGemmCall& call, Tile t, int blocks, std::int64_t channel, float* aside) {
-  const PixelGemm& g = *t.gemm;
-  const bool finish = t.slab->last && !is_plain(g.activation);
-  std::int64_t aside_at[kMostPixels];
-  for (int p = 0; p < kMostPixels; ++p) aside_at[p] = p * blocks * kLanes;
-  float* const out = t.out;
+/// Tiles of one panel for one slab.
+void run_tiles(const PixelGemmCall& call, Tile t, int blocks) {
   const NextWeights next = next_weights(call, t);
   t.next = next.begin;
   for (int p = 0; p < call.count;) {
     t.next_lines = t.next < next.end ? next.lines : 0;
     const TileChoice tile = choose_tile(blocks, call.count - p);
     t.pixels = call.pixels + p;
-    t.residual_at = call.out_at + p;
-    t.out_at = aside == nullptr ? t.residual_at : aside_at;
-    t.out = aside == nullptr ? out : aside;
-    t.out_block = aside == nullptr ? g.out_block : kLanes;
+    t.out_at = call.out_at + p;
     tile.function(t);
     t.next += t.next_lines * next.tile_steps * kLine;
-    if (finish) finish_tile(t, tile.pixels, blocks, channel);
-    for (int i = 0; aside != nullptr && i < tile.pixels; ++i) {
-      for (int n = 0; n < blocks; ++n) {
-        const std::int64_t valid = std::min(g.channels - channel - n * kLanes, kLanes);
-        std::memcpy(out + t.residual_at[i] + n * g.out_block, aside + (i * blocks + n) * kLanes,
-                    static_cast<std::size_t>(valid) * sizeof(float));
-      }
-    }
     p += tile.pixels;
   }
 }
@@ -327,13 +329,11 @@ void for_each_slab(const PixelGemm& g, std::int64_t rows, F&& run) {
 }
 
 void run(const PixelGemm& g, const PixelGemmCall& call) {
-  HWY_ALIGN float aside[kMostVectors * kLanes];
   const std::int64_t width = g.panel * kLanes;
   for (std::int64_t panel = call.panel_begin; panel < call.panel_end; ++panel) {
     const std::int64_t channel = panel * width;
     const std::int64_t channels = std::min(g.channels - channel, width);
     const int blocks = static_cast<int>((channels + kLanes - 1) / kLanes);
-    const bool spill = !g.out_padded && channels % kLanes != 0;
     Tile t{};
     t.gemm = &g;
     t.call = &call;
@@ -342,14 +342,31 @@ void run(const PixelGemm& g, const PixelGemmCall& call) {
     const std::int64_t at = panel * g.panel * g.out_block;
     t.residual = call.residual == nullptr ? nullptr : call.residual + at;
     t.out = call.out + at;
-    // What is made aside is finished at once.
-    const std::int64_t rows =
-        spill ? INT64_MAX / 2 : std::max<std::int64_t>(kSlabFloats / (blocks * kLanes), 1);
+    t.channel = channel;
+    t.last_valid = g.out_padded ? kLanes : channels - (blocks - 1) * kLanes;
+    const std::int64_t rows = std::max<std::int64_t>(kSlabFloats / (blocks * kLanes), 1);
     for_each_slab(g, rows, [&](const Slab& slab) {
       t.slab = &slab;
-      run_tiles(call, t, blocks, channel, spill ? aside : nullptr);
+      t.finish = slab.last && !is_plain(g.activation);
+      run_tiles(call, t, blocks);
     });
   }
+}
+
+/// Multiply-adds that take as long as one row of weights for that many pixels: sums of few vectors
+/// wait for themselves.
+double row_cost(std::int64_t pixels, int blocks) {
+  constexpr int kInFlight = 8;
+  // Of so many pixels no tile is left over, whatever the panel.
+  constexpr std::int64_t kWhole = 24;
+  auto cost = static_cast<double>(pixels / kWhole * kWhole * blocks);
+  for (auto rest = static_cast<int>(pixels % kWhole); rest > 0;) {
+    const int tile = choose_tile(blocks, rest).pixels;
+    cost += std::max(tile * blocks, kInFlight);
+    rest -= tile;
+  }
+  // A row for one block is loaded for a few multiply-adds only.
+  return blocks == 1 ? 1.1 * cost : cost;
 }
 
 int lanes() { return static_cast<int>(kLanes); }
@@ -369,8 +386,24 @@ namespace {
 HWY_EXPORT(run);
 HWY_EXPORT(lanes);
 HWY_EXPORT(max_panel);
+HWY_EXPORT(row_cost);
 
 alignas(64) constinit const float kZeros[kZeroRun] = {};
+
+/// Multiply-adds that take as long as the activation of a vector.
+double activation_cost(Activation::Kind kind) {
+  switch (kind) {
+    case Activation::Kind::none:
+    case Activation::Kind::clip:
+      return 0;
+    case Activation::Kind::sigmoid:
+    case Activation::Kind::tanh:
+    case Activation::Kind::silu:
+      return 44;
+    default:
+      return 16;
+  }
+}
 
 /// What a block costs in a panel of that many, relative to a panel of four: small panels reuse
 /// a pixel less often.
@@ -409,6 +442,29 @@ const float* zero_run() noexcept { return kZeros; }
 
 void pixel_gemm(const PixelGemm& gemm, const PixelGemmCall& call) noexcept {
   HWY_DYNAMIC_DISPATCH(run)(gemm, call);
+}
+
+TileWork tile_work(const PixelGemm& g, std::int64_t pixels) noexcept {
+  // Fitted to some two thousand convolutions of real models, nine in ten within a tenth: what a
+  // pixel costs for each pointer of the table that is made, for each that a tile follows, for each
+  // panel, and for each block that is stored. A tile follows its pointers anew for every block of
+  // input channels; that is left out, because whole ResNets, DenseNets and U-Nets in one long run
+  // of channels are no faster than in blocks, though each convolution alone is, by a twentieth.
+  constexpr double kEntry = 4, kPointer = 4, kPanel = 5, kStore = 8;
+  const double finish = kStore + activation_cost(g.activation.kind);
+  const std::int64_t lanes = tile_lanes(), panels = g.panels(static_cast<int>(lanes));
+  const std::int64_t blocks = (g.channels + lanes - 1) / lanes;
+  const double taps = g.taps(), count = static_cast<double>(pixels);
+  const double rows = taps * static_cast<double>((g.outer - 1) * g.run + g.last_run);
+  const int last = static_cast<int>(blocks - (panels - 1) * g.panel);
+  TileWork work;
+  work.useful = rows * count * static_cast<double>(g.channels) / static_cast<double>(lanes);
+  work.spent =
+      rows * (static_cast<double>(panels - 1) * HWY_DYNAMIC_DISPATCH(row_cost)(pixels, g.panel) +
+              HWY_DYNAMIC_DISPATCH(row_cost)(pixels, last)) +
+      count * (taps * (kEntry + kPointer * static_cast<double>(panels)) +
+               kPanel * static_cast<double>(panels) + finish * static_cast<double>(blocks));
+  return work;
 }
 
 }  // namespace stowage

@@ -70,4 +70,14 @@ struct PixelGemmCall {
 
 void pixel_gemm(const PixelGemm& gemm, const PixelGemmCall& call) noexcept;
 
+/// Counted in multiply-adds of a vector.
+struct TileWork {
+  double useful = 0;  ///< products of channels that there are
+  double spent = 0;   ///< what takes as long as all of pixel_gemm, with the table that it reads
+
+  double efficiency() const { return spent > 0 ? useful / spent : 1; }
+};
+
+TileWork tile_work(const PixelGemm& gemm, std::int64_t pixels) noexcept;
+
 }  // namespace stowage
