@@ -113,6 +113,7 @@ struct Offer {
                                   ///< ignored for absent ones
   double flops = 0;               ///< multiply and add count as two
   double efficiency = 1;          ///< fraction of peak that the kernel reaches on large shapes
+  double extra_bytes = 0;         ///< touched besides every operand once: lines that come again
   std::size_t scratch_bytes = 0;  ///< KernelArgs::scratch, 64-byte aligned
   int in_place = -1;              ///< output 0 may be written over this input, same layout
   bool relabel = false;           ///< output 0 is input 0 under another name: moves no byte

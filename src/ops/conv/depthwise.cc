@@ -40,33 +40,38 @@ void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers) {
   b->slide.one_slope = b->ports.one_slope;
   b->threads = request.target.threads;
 
-  Offer offer;
-  offer.kernel = "conv_depthwise";
-  offer.in.resize(node.node().inputs.size());
-  offer.in[0] = Layout::blocked(x, 1, lanes);
-  offer.in[1] = layout_by_position(k, text("$0/", lanes, " $1", spatial_text(k), " $0%", lanes));
-  if (b->ports.bias >= 0) offer.in[2] = padded_vector(node.shape(2), lanes);
-  offer.out = {Layout::blocked(y, 1, lanes)};
-  add_epilogue_layouts(node, offer.out[0], lanes, offer.in);
-  offer.flops = 2.0 * static_cast<double>(y.elements() * b->slide.w.taps());
-  offer.efficiency = 0.3 * static_cast<double>(x[1]) / static_cast<double>(round_up(x[1], lanes));
-  offer.bind = [b] {
-    return Kernel([b](const KernelArgs& args) {
-      const auto optional = [&](int i) {
-        return i < 0 ? nullptr : args.input<float>(static_cast<std::size_t>(i));
-      };
-      SlideCall call;
-      call.in = args.input<float>(0);
-      call.weights = args.input<float>(1);
-      call.bias = optional(b->ports.bias);
-      call.residual = optional(b->ports.residual);
-      call.slope = optional(b->ports.slope);
-      call.out = args.output<float>(0);
-      call.pool = args.pool;
-      slide(b->slide, call, b->threads);
-    });
-  };
-  offers.push_back(std::move(offer));
+  for (const SlideEnds ends : kSlideEnds) {
+    auto placed = std::make_shared<Bound>(*b);
+    place(placed->slide, ends);
+    Offer offer;
+    offer.kernel = "conv_depthwise";
+    offer.in.resize(node.node().inputs.size());
+    offer.in[0] = ends.in_blocked ? Layout::blocked(x, 1, lanes) : channels_last(x);
+    offer.in[1] = layout_by_position(k, text("$0/", lanes, " $1", spatial_text(k), " $0%", lanes));
+    if (b->ports.bias >= 0) offer.in[2] = padded_vector(node.shape(2), lanes);
+    offer.out = {ends.out_blocked ? Layout::blocked(y, 1, lanes) : channels_last(y)};
+    add_epilogue_layouts(node, offer.out[0], lanes, offer.in);
+    offer.flops = 2.0 * static_cast<double>(y.elements() * b->slide.w.taps());
+    offer.efficiency = slide_efficiency(b->slide);
+    offer.extra_bytes = slide_extra_bytes(placed->slide);
+    offer.bind = [b = placed] {
+      return Kernel([b](const KernelArgs& args) {
+        const auto optional = [&](int i) {
+          return i < 0 ? nullptr : args.input<float>(static_cast<std::size_t>(i));
+        };
+        SlideCall call;
+        call.in = args.input<float>(0);
+        call.weights = args.input<float>(1);
+        call.bias = optional(b->ports.bias);
+        call.residual = optional(b->ports.residual);
+        call.slope = optional(b->ports.slope);
+        call.out = args.output<float>(0);
+        call.pool = args.pool;
+        slide(b->slide, call, b->threads);
+      });
+    };
+    offers.push_back(std::move(offer));
+  }
 }
 
 }  // namespace stowage

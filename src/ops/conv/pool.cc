@@ -77,28 +77,34 @@ void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer
       }
     }
   }
-  Offer offer;
-  offer.kernel = kind == Slide::Kind::max ? "max_pool" : "average_pool";
-  if (whole) offer.kernel += "_whole";
-  offer.in = {Layout::blocked(x, 1, lanes)};
-  offer.out.resize(node.node().outputs.size());
-  offer.out[0] = Layout::blocked(y, 1, lanes);
-  offer.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(w.taps());
-  offer.efficiency = 0.2;
-  offer.bind = [s, whole, threads] {
-    return Kernel([s, whole, threads](const KernelArgs& args) {
-      SlideCall call;
-      call.in = args.input<float>(0);
-      call.out = args.output<float>(0);
-      call.pool = args.pool;
-      if (whole) {
-        slide_global(*s, call, threads);
-      } else {
-        slide(*s, call, threads);
-      }
-    });
-  };
-  offers.push_back(std::move(offer));
+  for (const SlideEnds ends : kSlideEnds) {
+    auto placed = std::make_shared<Slide>(*s);
+    place(*placed, ends);
+    Offer offer;
+    offer.kernel = kind == Slide::Kind::max ? "max_pool" : "average_pool";
+    if (whole) offer.kernel += "_whole";
+    offer.in = {ends.in_blocked ? Layout::blocked(x, 1, lanes) : channels_last(x)};
+    offer.out.resize(node.node().outputs.size());
+    offer.out[0] = ends.out_blocked ? Layout::blocked(y, 1, lanes) : channels_last(y);
+    offer.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(w.taps());
+    // Over the whole input there is nothing but loads, which are the bytes.
+    offer.efficiency = whole ? 0.5 : slide_efficiency(*s);
+    offer.extra_bytes = slide_extra_bytes(*placed);
+    offer.bind = [s = placed, whole, threads] {
+      return Kernel([s, whole, threads](const KernelArgs& args) {
+        SlideCall call;
+        call.in = args.input<float>(0);
+        call.out = args.output<float>(0);
+        call.pool = args.pool;
+        if (whole) {
+          slide_global(*s, call, threads);
+        } else {
+          slide(*s, call, threads);
+        }
+      });
+    };
+    offers.push_back(std::move(offer));
+  }
 }
 
 void pool_axes(const NodeRef& node, AxisLinks& links) {

@@ -77,37 +77,55 @@ struct Line {
   int row_count;
   V init, slope, lo, hi;
   bool clips, finish;  // finish: what lo and hi do not do
+  bool padded;         // there is room for all lanes
   std::int64_t valid;  // channels of the block
-  float row_scale;     // average: one over the taps that count, over d and h
+  std::int64_t in_pixel, out_pixel;
+  float row_scale;  // average: one over the taps that count, over d and h
   const float* residual;
   float* out;
 };
 
-/// Activations and masks that store_pixels leaves, over pixels that it has just stored.
-HWY_NOINLINE void finish_pixels(const Line& line, float* out, int pixels) {
-  const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(line.valid));
-  for (int p = 0; p < pixels; ++p, out += kLanes) {
-    const V y = activate(kTag, line.s->activation, hn::LoadU(kTag, out), line.slope);
-    hn::StoreU(hn::IfThenElseZero(mask, y), kTag, out);
+/// Activations that are no clip.
+HWY_NOINLINE void finish_values(const Line& line, float* values, int pixels) {
+  for (int p = 0; p < pixels; ++p, values += kLanes) {
+    const V y = activate(kTag, line.s->activation, hn::Load(kTag, values), line.slope);
+    hn::Store(y, kTag, values);
   }
 }
 
 template <int P>
 HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
-  float* out = line.out + x * kLanes;
+  float* out = line.out + x * line.out_pixel;
   if (line.residual != nullptr) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
-      acc[p] = hn::Add(acc[p], hn::LoadU(kTag, line.residual + (x + p) * kLanes));
+      acc[p] = hn::Add(acc[p], hn::LoadU(kTag, line.residual + (x + p) * line.out_pixel));
     }
   }
   if (line.clips) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) acc[p] = hn::Min(hn::Max(acc[p], line.lo), line.hi);
   }
+  if (line.finish) {
+    HWY_ALIGN float values[P * kLanes];
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) hn::Store(acc[p], kTag, values + p * kLanes);
+    finish_values(line, values, P);
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) acc[p] = hn::Load(kTag, values + p * kLanes);
+  }
+  const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(line.valid));
+  if (line.valid != kLanes && !line.padded) {
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) hn::BlendedStore(acc[p], mask, kTag, out + p * line.out_pixel);
+    return;
+  }
+  if (line.valid != kLanes) {
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) acc[p] = hn::IfThenElseZero(mask, acc[p]);
+  }
   STOWAGE_UNROLL
-  for (int p = 0; p < P; ++p) hn::StoreU(acc[p], kTag, out + p * kLanes);
-  if (line.finish) finish_pixels(line, out, P);
+  for (int p = 0; p < P; ++p) hn::StoreU(acc[p], kTag, out + p * line.out_pixel);
 }
 
 /// P pixels from `x` whose taps [tap_begin, tap_end) of the w axis all lie inside.
@@ -118,13 +136,13 @@ HWY_INLINE void compute_pixels(const Line& line, std::int64_t x, std::int64_t ta
   V acc[P];
   STOWAGE_UNROLL
   for (int p = 0; p < P; ++p) acc[p] = line.init;
-  const std::int64_t pitch = w.stride[2] * kLanes;
+  const std::int64_t pitch = w.stride[2] * line.in_pixel;
   const std::int64_t first =
-      (x * w.stride[2] - w.pad_begin[2] + tap_begin * w.dilation[2]) * kLanes;
+      (x * w.stride[2] - w.pad_begin[2] + tap_begin * w.dilation[2]) * line.in_pixel;
   for (int r = 0; r < line.row_count; ++r) {
     const float* in = line.rows[r].in + first;
     const float* weights = Op::kWeights ? line.rows[r].w + tap_begin * kLanes : nullptr;
-    for (std::int64_t k = tap_begin; k < tap_end; ++k, in += w.dilation[2] * kLanes) {
+    for (std::int64_t k = tap_begin; k < tap_end; ++k, in += w.dilation[2] * line.in_pixel) {
       V wv = line.init;
       if constexpr (Op::kWeights) {
         wv = hn::LoadU(kTag, weights);
@@ -217,7 +235,7 @@ class PaddedRows {
            slots(w) <= kSlideRows && slots(w) * width(w) * kLanes <= kFloats;
   }
 
-  PaddedRows(const Window& w, V padding) : w_(w) {
+  PaddedRows(const Window& w, std::int64_t in_pixel, V padding) : w_(w), in_pixel_(in_pixel) {
     std::fill(held_, held_ + slots(w), -1);
     for (std::int64_t i = 0; i < slots(w) * width(w); ++i) {
       hn::Store(padding, kTag, cells_ + i * kLanes);
@@ -232,7 +250,7 @@ class PaddedRows {
       held_[slot] = y;
       const std::int64_t count = std::min(w_.in[2], width_ - w_.pad_begin[2]);
       for (std::int64_t x = 0; x < count; ++x) {
-        hn::Store(hn::LoadU(kTag, in + x * kLanes), kTag, to + x * kLanes);
+        hn::Store(hn::LoadU(kTag, in + x * in_pixel_), kTag, to + x * kLanes);
       }
     }
     return to;
@@ -255,6 +273,7 @@ class PaddedRows {
   }
 
   const Window& w_;
+  const std::int64_t in_pixel_;
   const std::int64_t mask_ = slots(w_) - 1, width_ = width(w_);
   std::int64_t held_[kSlideRows];
   HWY_ALIGN float cells_[kFloats];
@@ -272,7 +291,7 @@ void find_rows(const Slide& s, const float* in, const float* weights, std::int64
       const std::int64_t iy = y * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
       if (iy < 0 || iy >= w.in[1]) continue;
       Row& r = line.rows[line.row_count++];
-      r.in = in + (iz * w.in[1] + iy) * w.in[2] * kLanes;
+      r.in = in + (iz * w.in[1] + iy) * w.in[2] * s.in.pixel;
       if (copies != nullptr) r.in = copies->row(iz * w.in[1] + iy, r.in);
       const std::int64_t tap = (kz * w.kernel[1] + ky) * w.kernel[2];
       r.w = weights == nullptr ? nullptr : weights + tap * kLanes;
@@ -289,7 +308,8 @@ template <class Op>
 void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std::int64_t begin,
                   std::int64_t end, PaddedRows* copies) {
   const Window& w = s.w;
-  const std::int64_t block = plane % ceil_div(s.channels, kLanes);
+  const std::int64_t blocks = ceil_div(s.channels, kLanes);
+  const std::int64_t image = plane / blocks, block = plane % blocks;
   Line line;
   line.s = &s;
   line.cut = cut_row(w, copies != nullptr);
@@ -298,7 +318,10 @@ void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std
   line.clips = act.kind == Activation::Kind::clip;
   line.lo = hn::Set(kTag, act.a);
   line.hi = hn::Set(kTag, act.b);
-  line.finish = line.valid != kLanes || !is_plain(act);
+  line.padded = s.out.padded;
+  line.finish = !is_plain(act);
+  line.in_pixel = copies == nullptr ? s.in.pixel : kLanes;
+  line.out_pixel = s.out.pixel;
   line.init = hn::Set(kTag, initial(s));
   if (call.bias != nullptr) line.init = hn::LoadU(kTag, call.bias + block * kLanes);
   line.slope = hn::Zero(kTag);
@@ -306,7 +329,7 @@ void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std
     line.slope =
         s.one_slope ? hn::Set(kTag, call.slope[0]) : hn::LoadU(kTag, call.slope + block * kLanes);
   }
-  const float* in = call.in + plane * w.in_pixels() * kLanes;
+  const float* in = call.in + image * s.in.image + block * s.in.block;
   const float* weights =
       call.weights == nullptr ? nullptr : call.weights + block * w.taps() * kLanes;
   std::int64_t z = begin / w.out[1], y = begin % w.out[1];
@@ -316,7 +339,8 @@ void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std
       y = 0;
       ++z;
     }
-    const std::int64_t at = (plane * w.out[0] * w.out[1] + row) * w.out[2] * kLanes;
+    const std::int64_t at =
+        image * s.out.image + block * s.out.block + row * w.out[2] * s.out.pixel;
     line.residual = call.residual == nullptr ? nullptr : call.residual + at;
     line.out = call.out + at;
     compute_line<Op>(line);
@@ -327,7 +351,7 @@ template <class Op>
 void run_rows_of(const Slide& s, const SlideCall& call, std::int64_t plane, std::int64_t begin,
                  std::int64_t end) {
   if (PaddedRows::fits(s.w)) {
-    PaddedRows copies(s.w, hn::Set(kTag, initial(s)));
+    PaddedRows copies(s.w, s.in.pixel, hn::Set(kTag, initial(s)));
     compute_rows<Op>(s, call, plane, begin, end, &copies);
   } else {
     compute_rows<Op>(s, call, plane, begin, end, nullptr);
@@ -350,32 +374,40 @@ void run_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std::in
 }
 
 template <class Op>
-V reduce_all(const float* in, std::int64_t pixels, V init) {
+V reduce_all(const float* in, std::int64_t pixels, std::int64_t pitch, V init) {
   V acc[4] = {init, init, init, init};
   std::int64_t i = 0;
   for (; i + 4 <= pixels; i += 4) {
     STOWAGE_UNROLL
     for (int j = 0; j < 4; ++j) {
-      acc[j] = Op::step(acc[j], hn::LoadU(kTag, in + (i + j) * kLanes), init);
+      acc[j] = Op::step(acc[j], hn::LoadU(kTag, in + (i + j) * pitch), init);
     }
   }
-  for (; i < pixels; ++i) acc[0] = Op::step(acc[0], hn::LoadU(kTag, in + i * kLanes), init);
+  for (; i < pixels; ++i) acc[0] = Op::step(acc[0], hn::LoadU(kTag, in + i * pitch), init);
   return Op::step(Op::step(acc[0], acc[1], init), Op::step(acc[2], acc[3], init), init);
 }
 
 void run_global(const Slide& s, const SlideCall& call, std::int64_t plane) {
   const std::int64_t pixels = s.w.in_pixels();
-  const float* in = call.in + plane * pixels * kLanes;
-  const std::int64_t block = plane % ceil_div(s.channels, kLanes);
+  const std::int64_t blocks = ceil_div(s.channels, kLanes);
+  const std::int64_t image = plane / blocks, block = plane % blocks;
+  const float* in = call.in + image * s.in.image + block * s.in.block;
   V y;
   if (s.kind == Slide::Kind::max) {
-    y = reduce_all<Max>(in, pixels, hn::Set(kTag, -std::numeric_limits<float>::infinity()));
+    y = reduce_all<Max>(in, pixels, s.in.pixel,
+                        hn::Set(kTag, -std::numeric_limits<float>::infinity()));
   } else {
-    y = hn::Mul(reduce_all<Sum>(in, pixels, hn::Zero(kTag)),
+    y = hn::Mul(reduce_all<Sum>(in, pixels, s.in.pixel, hn::Zero(kTag)),
                 hn::Set(kTag, 1.0f / static_cast<float>(pixels)));
   }
-  const auto valid = static_cast<std::size_t>(std::min(s.channels - block * kLanes, kLanes));
-  hn::StoreU(hn::IfThenElseZero(hn::FirstN(kTag, valid), y), kTag, call.out + plane * kLanes);
+  const std::int64_t valid = std::min(s.channels - block * kLanes, kLanes);
+  const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(valid));
+  float* const out = call.out + image * s.out.image + block * s.out.block;
+  if (s.out.padded || valid == kLanes) {
+    hn::StoreU(hn::IfThenElseZero(mask, y), kTag, out);
+  } else {
+    hn::BlendedStore(y, mask, kTag, out);
+  }
 }
 
 int slide_lanes() { return static_cast<int>(kLanes); }
@@ -398,7 +430,18 @@ std::int64_t planes_of(const Slide& s) {
   return s.images * ceil_div(s.channels, HWY_DYNAMIC_DISPATCH(slide_lanes)());
 }
 
+Slide::Side side(bool blocked, std::int64_t pixels, std::int64_t channels) {
+  const std::int64_t lanes = HWY_DYNAMIC_DISPATCH(slide_lanes)();
+  if (!blocked) return {channels, lanes, pixels * channels, false};
+  return {lanes, pixels * lanes, ceil_div(channels, lanes) * pixels * lanes, true};
+}
+
 }  // namespace
+
+void place(Slide& s, SlideEnds ends) noexcept {
+  s.in = side(ends.in_blocked, s.w.in_pixels(), s.channels);
+  s.out = side(ends.out_blocked, s.w.out_pixels(), s.channels);
+}
 
 void slide(const Slide& s, const SlideCall& call, int threads) noexcept {
   const std::int64_t planes = planes_of(s), rows = s.w.out[0] * s.w.out[1];
@@ -410,6 +453,29 @@ void slide(const Slide& s, const SlideCall& call, int threads) noexcept {
     HWY_DYNAMIC_DISPATCH(run_rows)
     (s, call, plane, rows * part / parts, rows * (part + 1) / parts);
   });
+}
+
+double slide_efficiency(const Slide& s) noexcept {
+  // In multiply-adds of a vector, fitted to the windows of real models: a tap, which is loaded for
+  // one operation; an output; a row of outputs.
+  constexpr double kTap = 2, kOutput = 3, kRow = 60;
+  const std::int64_t lanes = HWY_DYNAMIC_DISPATCH(slide_lanes)();
+  const double used =
+      static_cast<double>(s.channels) / static_cast<double>(round_up(s.channels, lanes));
+  const auto taps = static_cast<double>(s.w.taps());
+  return used * taps / (kTap * taps + kOutput + kRow / static_cast<double>(s.w.out[2]));
+}
+
+double slide_extra_bytes(const Slide& s) noexcept {
+  // As measured; reads are awaited, writes hardly. What the cache of a core holds comes once.
+  constexpr double kRead = 1, kWritten = 0.2, kCache = 1 << 20;
+  if (s.channels <= HWY_DYNAMIC_DISPATCH(slide_lanes)()) return 0;
+  const auto bytes = [&](std::int64_t pixels) {
+    return static_cast<double>(s.images * pixels * s.channels) * sizeof(float);
+  };
+  if (bytes(s.w.in_pixels()) + bytes(s.w.out_pixels()) <= kCache) return 0;
+  return (s.in.padded ? 0 : kRead * bytes(s.w.in_pixels())) +
+         (s.out.padded ? 0 : kWritten * bytes(s.w.out_pixels()));
 }
 
 void slide_global(const Slide& s, const SlideCall& call, int threads) noexcept {

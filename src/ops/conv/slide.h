@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows that slide over each channel by itself, in layouts with blocks of channels: depthwise
-// convolution, max and average pooling.
+// Windows that slide over each channel by itself, in blocks of channels or with the channels last:
+// depthwise convolution, max and average pooling.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,26 @@ struct Slide {
   std::array<std::vector<float>, 3> scale;
   Activation activation;
   bool one_slope = false;
+
+  /// Distances in floats.
+  struct Side {
+    std::int64_t pixel = 0, block = 0, image = 0;
+    bool padded = true;  ///< the last block of a pixel has room for all lanes
+  };
+
+  Side in, out;  ///< a residual lies as the output does
 };
+
+/// Blocks of channels on either end, or the channels last.
+struct SlideEnds {
+  bool in_blocked, out_blocked;
+};
+
+inline constexpr SlideEnds kSlideEnds[] = {
+    {true, true}, {false, true}, {true, false}, {false, false}};
+
+/// Sets in and out.
+void place(Slide& s, SlideEnds ends) noexcept;
 
 struct SlideCall {
   const float* in = nullptr;
@@ -36,6 +55,12 @@ struct SlideCall {
 inline constexpr std::int64_t kSlideRows = 64;
 
 void slide(const Slide& s, const SlideCall& call, int threads) noexcept;
+
+/// The fraction of a processor's multiply-adds that slide() gets done.
+double slide_efficiency(const Slide& s) noexcept;
+
+/// Bytes that come into the cache again: with the channels last, lines hold two blocks of channels.
+double slide_extra_bytes(const Slide& s) noexcept;
 
 /// Max or average over all input pixels of a channel.
 void slide_global(const Slide& s, const SlideCall& call, int threads) noexcept;
