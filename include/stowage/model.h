@@ -45,13 +45,13 @@ void simplify(Graph& graph);
 /// between layouts.
 struct Rates {
   double gflops_per_lane = 8;              ///< a kernel of efficiency 1, one f32 lane
-  double kernel_gb_per_s = 12;             ///< bytes that a kernel reads and writes
-  double copy_gb_per_s = 12;               ///< a conversion that copies runs
-  double shuffle_gb_per_s = 8;             ///< a conversion that transposes or interleaves
-  double generic_gb_per_s = 1;             ///< a conversion that moves single elements
+  double kernel_gb_per_s = 20;             ///< bytes that a kernel reads and writes
+  double copy_gb_per_s = 20;               ///< a conversion that copies runs
+  double shuffle_gb_per_s = 18;            ///< a conversion that transposes or interleaves
+  double generic_gb_per_s = 3;             ///< a conversion that moves single elements
   double reference_elements_per_us = 100;  ///< what a reference writes
   double reference_gflops = 1;             ///< and computes
-  double call_us = 0.5;                    ///< of a step, whatever it does
+  double call_us = 0.2;                    ///< of a step, whatever it does
 };
 
 struct PlanOptions {

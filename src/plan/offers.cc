@@ -40,6 +40,11 @@ class Collector {
   }
 
   OfferTable run() {
+    // What kernels want by themselves goes before what only passes through: it must not find a
+    // value's layouts all taken.
+    for (NodeId id : table_.order) {
+      if (graph_.node(id).op->category == Category::fixed) add_layouts(id);
+    }
     for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
       grew_ = false;
       for (NodeId id : table_.order) add_layouts(id);
@@ -107,6 +112,7 @@ class Collector {
       flops = std::max(flops, offer.flops);
       Option option;
       option.offer = std::move(offer);
+      option.bytes = option.offer.extra_bytes;
       if (resolve(n, option) && is_new(option, list)) list.push_back(std::move(option));
     }
     for (std::size_t i = 1; i < list.size(); ++i) {

@@ -83,9 +83,13 @@ TEST_P(DoorsOnly, ConvertsAtTheDoorsAndNowhereElse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Suite, DoorsOnly,
-                         testing::Values("zoo/tv_resnet18", "zoo/tv_resnet50",
-                                         "zoo/tv_mobilenet_v2", "zoo/tv_squeezenet1_1",
-                                         "zoo/unet_small"),
+                         testing::Values("zoo/tv_resnet18", "zoo/tv_resnet50", "zoo/light_resnet50",
+                                         "zoo/tv_mobilenet_v2", "zoo/tv_mobilenet_v3_small",
+                                         "zoo/timm_mobilenetv4_conv_small",
+                                         "zoo/tv_efficientnet_b0", "zoo/tv_squeezenet1_1",
+                                         "zoo/light_squeezenet", "zoo/tv_googlenet",
+                                         "zoo/light_inception_v2", "zoo/light_densenet121",
+                                         "zoo/tv_densenet121", "zoo/unet_small"),
                          test_name);
 
 TEST(PlannerModels, BlazefaceMovesNoByteForItsTransposes) {
