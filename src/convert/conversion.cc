@@ -14,6 +14,8 @@ namespace {
 
 /// A smaller tensor stays on one thread; a task is never much smaller than this.
 constexpr std::size_t kTaskBytes = 128 * 1024;
+/// More than most L2 caches hold.
+constexpr std::size_t kLargeBytes = 4u << 20;
 /// What several nests write before they go on.
 constexpr std::size_t kSliceBytes = 32 * 1024;
 
@@ -42,7 +44,9 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
       src_dtype_(src_dtype),
       dst_dtype_(dst_dtype) {
   set_map(map, src, dst);
-  stream_ = dst_size_ >= options.stream_from;
+  size_ = dst_size_ >= options.huge_from ? Size::huge
+          : dst_size_ >= kLargeBytes     ? Size::large
+                                         : Size::small;
   cast_ = mapped_ || src_dtype != dst_dtype;
   alias_ = !cast_ && src.same_bytes(dst);
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
@@ -125,7 +129,7 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
     rest /= job.steps[static_cast<std::size_t>(i)].n;
   }
   UnitRunner runner(job, row_cast_, cast_, mapped_, scalars_.mean(), scalars_.norm(),
-                    src + src_size_, stream_);
+                    src + src_size_, size_);
   for (std::int64_t u = begin; u < end; ++u) {
     Unit unit{src + job.src, dst + job.dst, job.param, 0, 0, job.fill};
     for (int i = 0; i < job.step_count; ++i) {
@@ -150,7 +154,7 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
       index[k] = 0;
     }
   }
-  if (stream_) finish_stores();
+  if (size_ == Size::huge) finish_stores();
 }
 
 std::string Program::kernel() const {

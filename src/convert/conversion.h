@@ -16,7 +16,7 @@ namespace stowage::conversion {
 struct Options {
   Fault fault = Fault::none;
   bool plain_casts = false;
-  std::size_t stream_from = 32u << 20;  ///< a destination of so many bytes is written past caches
+  std::size_t huge_from = 32u << 20;  ///< a destination of so many bytes is written past the caches
 };
 
 /// mean and norm, each `size` values: few of them in place.
@@ -65,7 +65,8 @@ class Program {
   void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
 
   NestPlan plan_;
-  bool alias_, cast_, mapped_ = false, stream_;
+  bool alias_, cast_, mapped_ = false;
+  Size size_;
   int src_scalar_, dst_scalar_;
   std::int64_t src_size_;
   std::size_t dst_size_, bytes_moved_ = 0;

@@ -216,7 +216,7 @@ TEST(Convert, WideAndCrowded) {
             const std::int64_t channels = pick(
                 random, {3, 5, 6, 7, 9, 12, 15, 16, 17, 24, 31, 33, 40, 49, 63, 64, 65, 80, 130});
             const Shape shape("nchw", {1, channels, 128 / dtype_bytes(dtype), w});
-            const Options options{.stream_from =
+            const Options options{.huge_from =
                                       random() % 2 ? std::size_t{0} : std::size_t{1} << 30};
             ASSERT_EQ(difference({"n c h w", other, shape, dtype, dtype, {}, {}, {}}, random,
                                  nullptr, options),

@@ -15,6 +15,9 @@ inline constexpr std::int64_t kMaxBlock = 1024;
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 
+/// Of a tensor: in the L2 cache, beyond it, or so large that it is better written past all caches.
+enum class Size : std::uint8_t { small, large, huge };
+
 /// Element (a, b) lies at row(b) + a * E and goes to column(a) + b * E. Rows at equal distances
 /// need no table: only rows[0] is set then, and row_stride; likewise for columns.
 struct TransposeBlock {
@@ -24,7 +27,7 @@ struct TransposeBlock {
   const Byte* src_end;      ///< reading up to here is allowed, whatever it yields
   std::int64_t row_stride;  ///< 0: rows are a table
   std::int64_t col_stride;  ///< 0: columns are a table
-  bool stream;              ///< the destination is larger than caches: write past them
+  Size size;                ///< of the whole destination
 
   const Byte* row(std::int64_t b) const {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b];

@@ -250,7 +250,7 @@ enum class Writing : std::uint8_t {
 
 /// Whether vectors of all columns from `first` on fill lines exactly.
 inline bool can_stream(const TransposeBlock& t, const Byte* first, std::int64_t vector) {
-  return t.stream && vector == 64 && t.col_stride % 64 == 0 &&
+  return t.size == Size::huge && vector == 64 && t.col_stride % 64 == 0 &&
          reinterpret_cast<std::uintptr_t>(first) % 64 == 0;
 }
 
@@ -473,7 +473,8 @@ void bands(const TransposeBlock& t) {
       !crowded(t.row_stride, kL * kB))
     b = t.na % kL == 0 && can_stream(t, t.cols[0], kB * 16)
             ? columns_first<E, kB, Writing::stream>(t)
-            : columns_first<E, kB, Writing::plain>(t);
+        : t.size == Size::small ? columns_first<E, kB, Writing::plain>(t)
+                                : columns_first<E, kB, Writing::ahead>(t);
   for (; b + kL * kB <= t.nb; b += kL * kB) band<E, kB>(t, b);
   // The rest is taken again from the end, with the narrowest band that holds it.
   const std::int64_t rest = t.nb - b;
@@ -483,23 +484,26 @@ void bands(const TransposeBlock& t) {
   band<E, 1>(t, t.nb - kL);
 }
 
-/// nb rows of na become one row of na * nb: step elements of each at a time.
-template <int E>
+/// kRows rows of na become one row of na * kRows: a vector of each at a time.
+template <int E, int kRows>
 void interleave(const TransposeBlock& t) {
   using T = typename Element<E>::Type;
   const hn::ScalableTag<T> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto row = [&](int b, std::int64_t a) {
-    return hn::LoadU(d, reinterpret_cast<const T*>(t.row(b) + a * E));
-  };
-  for (std::int64_t next = 0; next < t.na; next += lanes) {
-    const std::int64_t a = next + lanes <= t.na ? next : t.na - lanes;
-    Byte* const at = t.cols[0] + a * t.nb * E;
-    prefetch_ahead(at, lanes * t.nb * E);
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d)), na = t.na;
+  const Byte* rows[kRows];
+  for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
+  Byte* const first = t.cols[0];
+  for (std::int64_t next = 0; next < na; next += lanes) {
+    const std::int64_t a = std::min(next, na - lanes);
+    const auto row = [&](int k) {
+      return hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
+    };
+    Byte* const at = first + a * kRows * E;
+    prefetch_ahead(at, kBlocks * 16 * kRows);
     T* const to = reinterpret_cast<T*>(at);
-    if (t.nb == 2) hn::StoreInterleaved2(row(0, a), row(1, a), d, to);
-    if (t.nb == 3) hn::StoreInterleaved3(row(0, a), row(1, a), row(2, a), d, to);
-    if (t.nb == 4) hn::StoreInterleaved4(row(0, a), row(1, a), row(2, a), row(3, a), d, to);
+    if constexpr (kRows == 2) hn::StoreInterleaved2(row(0), row(1), d, to);
+    if constexpr (kRows == 3) hn::StoreInterleaved3(row(0), row(1), row(2), d, to);
+    if constexpr (kRows == 4) hn::StoreInterleaved4(row(0), row(1), row(2), row(3), d, to);
   }
 }
 
@@ -728,8 +732,11 @@ template <int E>
 void transpose(const TransposeBlock& t) {
   constexpr std::int64_t kLanes = kBlocks * 16 / E;
   if constexpr (E <= 8) {
-    if (t.col_stride == t.nb * E && t.nb >= 2 && t.nb <= 4 && t.na >= kLanes)
-      return interleave<E>(t);
+    if (t.col_stride == t.nb * E && t.na >= kLanes) {
+      if (t.nb == 2) return interleave<E, 2>(t);
+      if (t.nb == 3) return interleave<E, 3>(t);
+      if (t.nb == 4) return interleave<E, 4>(t);
+    }
   }
   if constexpr (E <= 4) {
     const std::int64_t run = t.na * E;

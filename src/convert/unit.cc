@@ -82,7 +82,7 @@ std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
 
 UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool is_mapped,
                        std::span<const float> mean, std::span<const float> norm,
-                       const Byte* src_end, bool stream) noexcept
+                       const Byte* src_end, Size size) noexcept
     : job_(job),
       cast_(cast),
       is_cast_(is_cast),
@@ -93,8 +93,8 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
       kernels_(kernels()) {
   block_.rows = rows_;
   block_.cols = columns_;
-  block_.stream = stream;
-  inner_.stream = false;
+  block_.size = size;
+  inner_.size = Size::small;
 }
 
 void UnitRunner::run(const Unit& unit) noexcept {
@@ -250,7 +250,7 @@ void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
   inner_.src_end = scratch_ + kScratchBytes;
   inner_.row_stride = any_zero_row_ ? 0 : pitch;
   inner_.col_stride = block_.col_stride;
-  inner_.stream = block_.stream;
+  inner_.size = block_.size;
   transpose_bytes(inner_, job_.dst_bytes);
 }
 

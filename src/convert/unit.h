@@ -41,7 +41,7 @@ class UnitRunner {
  public:
   UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool is_mapped,
              std::span<const float> mean, std::span<const float> norm, const Byte* src_end,
-             bool stream) noexcept;
+             Size size) noexcept;
 
   void run(const Unit& unit) noexcept;
 
