@@ -99,6 +99,15 @@ std::string input_name(const NamedTensor& item, std::size_t k,
        inputs.size());
 }
 
+/// A list as short as axes, shapes, sizes and scales are.
+bool is_short_list(const Tensor& tensor) {
+  return tensor.shape().rank() <= 1 && tensor.shape().elements() <= 16;
+}
+
+bool is_integer(const Tensor& tensor) {
+  return tensor.dtype() == DType::i64 || tensor.dtype() == DType::i32;
+}
+
 /// One folder.
 class Case {
  public:
@@ -133,13 +142,9 @@ class Case {
       names.push_back(input_name(given[k], k, inputs_));
       shapes[names.back()] = {extents.begin(), extents.end()};
     }
-    if (!session_.has_value() || shapes != shapes_) {
-      session_.reset();
-      const Loaded loaded = load_model(options_, shapes);
-      session_.emplace(loaded.plan, thread_count(options_.threads));
-      shapes_ = shapes;
-    }
+    if (!session_.has_value() || shapes != shapes_ || !known_.empty()) load(given, names, shapes);
     for (std::size_t k = 0; k < given.size(); ++k) {
+      if (known_.contains(names[k])) continue;
       const int index = session_->input_index(names[k]);
       const Tensor& tensor = given[k].tensor;
       const Port& port = session_->inputs()[static_cast<std::size_t>(index)];
@@ -149,6 +154,32 @@ class Case {
     }
     session_->run();
     return compare(read_tensors(set, "output"));
+  }
+
+  /// A session; what the model can be planned only with becomes constant: short lists of integers
+  /// (axes, shapes, sizes), and if that is not enough those of other numbers, too (scales).
+  void load(const std::vector<NamedTensor>& given, const std::vector<std::string>& names,
+            const Shapes& shapes) {
+    session_.reset();
+    shapes_ = shapes;
+    known_.clear();
+    const auto plan = [&] {
+      session_.emplace(load_model(options_, shapes, known_).plan, thread_count(options_.threads));
+    };
+    for (const bool integers_only : {true, false}) {
+      try {
+        return plan();
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::unsupported) throw;
+        const std::size_t before = known_.size();
+        for (std::size_t k = 0; k < given.size(); ++k) {
+          const Tensor& t = given[k].tensor;
+          if (is_short_list(t) && is_integer(t) == integers_only) known_.emplace(names[k], t);
+        }
+        if (known_.size() == before && !integers_only) throw;
+      }
+    }
+    plan();
   }
 
   std::string compare(const std::vector<NamedTensor>& expected) const {
@@ -170,6 +201,7 @@ class Case {
   CheckOptions options_;
   std::vector<ModelInput> inputs_;
   Shapes shapes_;
+  std::map<std::string, Tensor> known_;  ///< inputs that are constant
   std::optional<Session> session_;
 };
 

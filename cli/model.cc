@@ -241,7 +241,8 @@ void add_doors(std::map<std::string, Layout>& doors, std::string_view option,
 
 }  // namespace
 
-Prepared prepare_model(const ModelOptions& options, const Shapes& shapes) {
+Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
+                       const std::map<std::string, Tensor>& known) {
   Prepared prepared;
   prepared.options.threads = thread_count(options.threads);
   prepared.options.planner = parse_planner(options.planner);
@@ -249,6 +250,7 @@ Prepared prepare_model(const ModelOptions& options, const Shapes& shapes) {
   const Stopwatch watch;
   ImportOptions import_options;
   import_options.shapes = shapes;
+  import_options.known = known;
   prepared.graph = import_model(options.model, import_options);
   const Trail trail("preparing", options.model);
   simplify(*prepared.graph);
@@ -260,8 +262,9 @@ Prepared prepare_model(const ModelOptions& options, const Shapes& shapes) {
   return prepared;
 }
 
-Loaded load_model(const ModelOptions& options, const Shapes& shapes) {
-  Prepared prepared = prepare_model(options, shapes);
+Loaded load_model(const ModelOptions& options, const Shapes& shapes,
+                  const std::map<std::string, Tensor>& known) {
+  Prepared prepared = prepare_model(options, shapes, known);
   Loaded loaded;
   loaded.import_ms = prepared.import_ms;
   loaded.source_format = prepared.graph->source_format;

@@ -76,8 +76,9 @@ struct Prepared {
   double import_ms = 0;
 };
 
-/// import_model and simplify.
-Prepared prepare_model(const ModelOptions& options, const Shapes& shapes);
+/// import_model and simplify. Inputs that are `known` become constants.
+Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
+                       const std::map<std::string, Tensor>& known = {});
 
 struct Loaded {
   std::shared_ptr<const Plan> plan;
@@ -86,7 +87,8 @@ struct Loaded {
 };
 
 /// prepare_model and make_plan.
-Loaded load_model(const ModelOptions& options, const Shapes& shapes);
+Loaded load_model(const ModelOptions& options, const Shapes& shapes,
+                  const std::map<std::string, Tensor>& known = {});
 
 /// "squeezenet" of "models/squeezenet.onnx", or the folder's name of ".../squeezenet/model.onnx".
 std::string model_name(const std::string& path);

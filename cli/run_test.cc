@@ -314,5 +314,25 @@ TEST(CliCheck, OneLineAFolder) {
   EXPECT_EQ(good.code, 0);
 }
 
+TEST(CliCheck, BindsWhatMustBeKnownToTheDataOfEachSet) {
+  const TestFolder folder;
+  folder.write("model.onnx", model("Reshape", {{"x", {2, 3}}, {"shape", {2}, 7}}, {"y", {-1, -1}}));
+  const auto add = [&](int set, const std::vector<std::int64_t>& shape, float last) {
+    const std::string name = "test_data_set_" + std::to_string(set);
+    std::filesystem::create_directories(folder.path(name));
+    folder.write(name + "/input_0.pb", test::tensor("x", {2, 3}, {1, 2, 3, 4, 5, 6}));
+    folder.write(name + "/input_1.pb", test::tensor<std::int64_t>("shape", {2}, shape, 7));
+    folder.write(name + "/output_0.pb", test::tensor("y", shape, {1, 2, 3, 4, 5, last}));
+  };
+  add(0, {3, 2}, 6);
+  add(1, {1, 6}, 6);
+  EXPECT_EQ(stowage({"check", folder.root()}).code, 0);
+  add(1, {6, 1}, 7);
+  const Outcome wrong = stowage({"check", folder.root()});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.out.find("set 1: output 'y' at [5, 0] is 6, expected 7"), std::string::npos)
+      << wrong.out;
+}
+
 }  // namespace
 }  // namespace stowage::cli

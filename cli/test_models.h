@@ -55,13 +55,14 @@ inline std::string model(std::string_view op, const std::vector<ModelPort>& inpu
   return number_field(1, 8) + field(7, graph) + field(8, number_field(2, 13));
 }
 
-/// A TensorProto of f32.
-inline std::string tensor(std::string_view name, const std::vector<std::int64_t>& extents,
-                          const std::vector<float>& values) {
+/// A TensorProto; `type` is that of T: 1 for f32, 7 for i64.
+template <class T = float>
+std::string tensor(std::string_view name, const std::vector<std::int64_t>& extents,
+                   const std::vector<T>& values, int type = 1) {
   std::string out;
   for (const std::int64_t e : extents) out += number_field(1, e);
-  return out + number_field(2, 1) + field(8, name) +
-         field(9, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+  return out + number_field(2, type) + field(8, name) +
+         field(9, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
 }
 
 }  // namespace stowage::cli::test

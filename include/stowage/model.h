@@ -28,6 +28,9 @@ struct Limits {
 struct ImportOptions {
   /// Extents by input name; they bind symbolic dims and replace static ones.
   std::map<std::string, std::vector<std::int64_t>> shapes;
+  /// Inputs whose elements are known now, by name. They become constants and are no inputs of a
+  /// session: where a model takes axes, shapes or sizes as inputs, it can be planned only so.
+  std::map<std::string, Tensor> known;
   Limits limits;
 };
 

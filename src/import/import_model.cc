@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // import_model: what a file is, is decided by its bytes, not by its name.
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 
@@ -9,6 +10,36 @@
 #include "import/tflite_file.h"
 
 namespace stowage {
+
+void check_names(const ImportOptions& options, std::span<const std::string> inputs) {
+  const auto check = [&](const std::string& name) {
+    if (std::ranges::find(inputs, name) != inputs.end()) return;
+    std::string all;
+    for (const std::string& input : inputs) all.append(all.empty() ? "" : ", ").append(input);
+    fail(ErrorCode::usage, "the model has no input '", name, "'; its inputs are: ", all);
+  };
+  for (const auto& [name, extents] : options.shapes) check(name);
+  for (const auto& [name, tensor] : options.known) check(name);
+}
+
+ValueId add_input(Graph& graph, const std::string& name, DType dtype, const Shape& shape,
+                  const ImportOptions& options) {
+  if (const auto known = options.known.find(name); known != options.known.end()) {
+    const Tensor& tensor = known->second;
+    if (tensor.dtype() != dtype || !std::ranges::equal(tensor.shape().extents(), shape.extents())) {
+      fail(ErrorCode::usage, "input '", name, "' is ", dtype_name(dtype), " ", shape.extents(),
+           ", but what is known of it is ", dtype_name(tensor.dtype()), " ",
+           tensor.shape().extents());
+    }
+    return graph.add_constant(name, tensor);
+  }
+  Value value;
+  value.name = name;
+  value.dtype = dtype;
+  value.shape = shape;
+  graph.inputs.push_back(graph.add_value(std::move(value)));
+  return graph.inputs.back();
+}
 
 std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options) {
   const Trail trail("importing", path);

@@ -205,32 +205,22 @@ std::vector<std::int64_t> Importer::input_extents(const OnnxPort& input) const {
 void Importer::add_inputs() {
   // In old files every initializer is listed as an input, too.
   std::vector<const OnnxPort*> inputs;
-  std::string names;
+  std::vector<std::string> names;
   for (const OnnxPort& port : onnx_.inputs) {
     if (values_.contains(port.name)) continue;
     inputs.push_back(&port);
-    names.append(names.empty() ? "" : ", ").append(port.name);
+    names.push_back(port.name);
   }
-  for (const auto& [name, extents] : options_.shapes) {
-    const bool known = std::any_of(inputs.begin(), inputs.end(),
-                                   [&n = name](const OnnxPort* p) { return p->name == n; });
-    if (!known) {
-      fail(ErrorCode::usage, "the model has no input '", name, "'; its inputs are: ", names);
-    }
-  }
+  check_names(options_, names);
   bind_dims(inputs);
   for (const OnnxPort* input : inputs) {
     if (!input->is_tensor) {
       fail(ErrorCode::unsupported, "input '", input->name, "' is ", input->kind,
            "; only tensors are supported");
     }
-    Value value;
-    value.name = input->name;
-    value.dtype = onnx_dtype(input->elem_type, "input", input->name);
-    value.shape = plain_shape(input_extents(*input));
-    const ValueId id = graph_->add_value(std::move(value));
-    define(input->name, id);
-    graph_->inputs.push_back(id);
+    define(input->name,
+           add_input(*graph_, input->name, onnx_dtype(input->elem_type, "input", input->name),
+                     plain_shape(input_extents(*input)), options_));
   }
 }
 

@@ -420,6 +420,34 @@ TEST(OnnxModels, SymbolicDims) {
   }
 }
 
+TEST(OnnxModels, WhatIsKnownOfAnInputMakesItAConstant) {
+  OnnxBuilder b;
+  b.input("x", {2, 3}).input("shape", {2}, onnx::TensorProto::INT64).output("y");
+  b.node("Reshape", {"x", "shape"}, {"y"});
+  ImportOptions options;
+  EXPECT_THROW(import(b, options), Error);
+  Tensor shape(DType::i64, Shape("a", {2}));
+  shape.as<std::int64_t>()[0] = 3;
+  shape.as<std::int64_t>()[1] = 2;
+  options.known.emplace("shape", shape);
+  const auto graph = import(b, options);
+  EXPECT_EQ(graph->inputs.size(), 1u);
+  EXPECT_EQ(extents(value_named(*graph, "y")), (OnnxInts{3, 2}));
+  const auto code = [&](const std::string& name, const Tensor& known) {
+    options.known.clear();
+    options.known.emplace(name, known);
+    try {
+      import(b, options);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::internal;
+  };
+  EXPECT_EQ(code("z", shape), ErrorCode::usage);
+  EXPECT_EQ(code("shape", Tensor(DType::i32, Shape("a", {2}))), ErrorCode::usage);
+  EXPECT_EQ(code("shape", Tensor(DType::i64, Shape("a", {3}))), ErrorCode::usage);
+}
+
 TEST(OnnxModels, AnInputWithoutShapeTakesAnyGiven) {
   OnnxBuilder b;
   b.input("x", {}).output("x");

@@ -96,21 +96,6 @@ Ints input_extents(const TfliteTensor& input, const ImportOptions& options) {
        "--shape ", input.name, "=", example);
 }
 
-void check_shapes(const TfliteFile& file, const ImportOptions& options) {
-  std::string names;
-  for (int i : file.inputs) {
-    names.append(names.empty() ? "" : ", ").append(file.tensors[static_cast<std::size_t>(i)].name);
-  }
-  for (const auto& [name, extents] : options.shapes) {
-    const bool known = std::ranges::any_of(file.inputs, [&n = name, &file](int i) {
-      return file.tensors[static_cast<std::size_t>(i)].name == n;
-    });
-    if (!known) {
-      fail(ErrorCode::usage, "the model has no input '", name, "'; its inputs are: ", names);
-    }
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<Graph> import_tflite(const InputFile& from, const ImportOptions& options) {
@@ -119,12 +104,14 @@ std::shared_ptr<Graph> import_tflite(const InputFile& from, const ImportOptions&
   const Rules rules = all_rules();
   refuse_quantized(file);
   refuse_unknown(file, rules);
-  check_shapes(file, options);
+  std::vector<std::string> names;
+  for (int i : file.inputs) names.push_back(file.tensors[static_cast<std::size_t>(i)].name);
+  check_names(options, names);
   if (file.outputs.empty()) fail(ErrorCode::bad_input, "the model has no output");
 
   TfliteGraph graph(file, budget);
   for (int i : file.inputs) {
-    graph.add_input(i, input_extents(file.tensors[static_cast<std::size_t>(i)], options));
+    graph.add_input(i, input_extents(file.tensors[static_cast<std::size_t>(i)], options), options);
   }
   for (const TfliteOperator& op : file.operators) {
     const std::string name = node_name(file, op);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "import/readers.h"
 #include "base/scalar.h"
 #include "base/trail.h"
 
@@ -68,22 +69,16 @@ std::string TfliteGraph::unique(std::string name) {
 }
 
 bool TfliteGraph::is_input(ValueId v) const {
-  // Inputs are the first values of the graph.
-  return v < static_cast<int>(graph_->inputs.size());
+  return std::ranges::find(graph_->inputs, v) != graph_->inputs.end();
 }
 
-void TfliteGraph::add_input(int tensor, const Ints& extents) {
+void TfliteGraph::add_input(int tensor, const Ints& extents, const ImportOptions& options) {
   const TfliteTensor& t = file_.tensors[idx(tensor)];
   if (values_[idx(tensor)] != kNoValue) {
     fail(ErrorCode::bad_input, "the input '", t.name, "' is listed twice");
   }
-  Value value;
-  value.name = unique(t.name);
-  value.dtype = tflite_dtype(t);
-  value.shape = plain_shape(extents);
-  const ValueId id = graph_->add_value(std::move(value));
-  graph_->inputs.push_back(id);
-  values_[idx(tensor)] = id;
+  values_[idx(tensor)] =
+      stowage::add_input(*graph_, unique(t.name), tflite_dtype(t), plain_shape(extents), options);
 }
 
 Tensor TfliteGraph::read_constant(const TfliteTensor& t) {

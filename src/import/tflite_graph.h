@@ -31,7 +31,7 @@ class TfliteGraph {
 
   std::shared_ptr<Graph> take() { return std::move(graph_); }
 
-  void add_input(int tensor, const Ints& extents);
+  void add_input(int tensor, const Ints& extents, const ImportOptions& options);
   /// The value of a tensor; a constant is read when it is first asked for, and dequantised when
   /// it has scales.
   ValueId value_of(int tensor);
