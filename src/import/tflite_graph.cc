@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "base/checked.h"
-#include "import/readers.h"
 #include "base/scalar.h"
 #include "base/trail.h"
+#include "import/readers.h"
 
 namespace stowage {
 
