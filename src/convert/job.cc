@@ -134,6 +134,8 @@ void choose_blocks(Job& job, bool cast) noexcept {
   if (job.b.n > side && job.b.n <= 2 * side) {
     b = job.b.n;
     a = std::min(job.a.n, std::max<std::int64_t>(kMostBytes / element / b / 16 * 16, 16));
+  } else if (job.a.n > side && 5 * job.a.n <= 8 * side) {
+    a = job.a.n;
   }
   const std::int64_t least = kMostBytes / element;
   if (a * b < least) a = grow(job.a, a, least / b);
