@@ -58,6 +58,7 @@ struct Epilogue {
 struct Node {
   const OpDef* op = nullptr;
   std::string name;
+  std::string type;  ///< what the file calls the operator; empty where it is our own
   Attributes attrs;
   std::vector<ValueId> inputs;   ///< kNoValue where an optional input is absent
   std::vector<ValueId> outputs;  ///< kNoValue where nobody wants the output

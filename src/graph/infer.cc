@@ -64,7 +64,7 @@ bool Inference::affordable(const NodeRef& node) {
 void Inference::run(NodeId id) {
   const NodeRef node(graph_, id);
   const Node& n = graph_.node(id);
-  const Trail trail("node", n.name, n.op->name);
+  const Trail trail("node", n.name, n.type.empty() ? n.op->name : n.type);
   for (ValueId v : n.inputs) {
     if (v == kNoValue) continue;
     const Value& value = graph_.value(v);

@@ -291,6 +291,7 @@ void Importer::add_node(OnnxNode& from) {
   Node node;
   node.op = match.op;
   node.name = from.foreign.name;
+  node.type = from.foreign.type;
   node.attrs = std::move(from.foreign.attrs);
   const auto id_of = [&](const std::string& name) {
     if (name.empty()) return kNoValue;
@@ -332,7 +333,7 @@ void Importer::check_outputs() {
     const Node& node = graph_->node(value.producer);
     const bool made = std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end();
     if (made && has_shape) continue;
-    const Trail trail("node", node.name, node.op->name);
+    const Trail trail("node", node.name, node.type);
     fail(ErrorCode::bad_input, "its operator has no such output as '", value.name, "'");
   }
 }

@@ -186,7 +186,7 @@ TEST(BadModels, Graphs) {
        ErrorCode::bad_input, "no output"},
       {"more outputs than the operator has",
        relu([](OnnxBuilder& b) { b.last_node().add_output("extra"); }), ErrorCode::bad_input,
-       "no such output as 'extra' [node 'n_y' ("},
+       "no such output as 'extra' [node 'n_y' (Relu)"},
       {"more outputs of a constant", relu([](OnnxBuilder& b) {
          b.weights("w", {2}).node("Relu", {"w"}, {"z", "extra"});
        }),
@@ -204,9 +204,9 @@ TEST(BadModels, Graphs) {
        }),
        ErrorCode::bad_input, "no output"},
       {"a required input is absent", relu([](OnnxBuilder& b) { b.node("Relu", {""}, {"z"}); }),
-       ErrorCode::bad_input, "input 0 is missing [node 'n_z'"},
+       ErrorCode::bad_input, "input 0 is missing [node 'n_z' (Relu)"},
       {"a required input is lacking", relu([](OnnxBuilder& b) { b.node("Relu", {}, {"z"}); }),
-       ErrorCode::bad_input, "input 0 is missing [node 'n_z'"},
+       ErrorCode::bad_input, "input 0 is missing [node 'n_z' (Relu)"},
   });
 }
 
