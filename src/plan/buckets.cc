@@ -278,7 +278,8 @@ class Elimination {
     out.rows.reserve(count);
     for (const Row& row : a.rows) {
       for (std::uint32_t i : groups.find(a_common(row.at))) {
-        out.rows.push_back({row.at | extra[i], row.key + b.rows[i].key});
+        const Key key = row.key + b.rows[i].key;
+        if (!(limits_.ceiling < key)) out.rows.push_back({row.at | extra[i], key});
       }
     }
     return true;

@@ -39,6 +39,8 @@ struct BucketLimits {
   std::size_t work = 0;  ///< of all tables
   /// Tables over the limit: true splits them (mini-buckets, a lower bound); false gives up.
   bool split = false;
+  /// What some combination costs: rows above it are in no better one. Keys must not be negative.
+  Key ceiling = kInfinite;
 };
 
 struct BucketResult {

@@ -85,6 +85,24 @@ TEST(Buckets, EqualEnumeration) {
   }
 }
 
+TEST(Buckets, ACeilingThatIsReachedChangesNothing) {
+  std::mt19937 rng(7);
+  std::size_t all = 0, kept = 0;
+  for (int round = 0; round < 500; ++round) {
+    const Case c = random_case(rng);
+    BucketLimits limits{1 << 20, 1 << 24, false};
+    const BucketResult free = eliminate(c.domain, c.factors, limits);
+    limits.ceiling = free.bound;
+    const BucketResult below = eliminate(c.domain, c.factors, limits);
+    ASSERT_TRUE(below.done && below.exact);
+    ASSERT_EQ(below.bound, free.bound);
+    ASSERT_EQ(sum_at(c, below.states), below.bound);
+    all += free.work;
+    kept += below.work;
+  }
+  EXPECT_LT(kept, all);
+}
+
 TEST(Buckets, SplitTablesBoundFromBelow) {
   std::mt19937 rng(6);
   int loose = 0;

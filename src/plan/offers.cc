@@ -23,6 +23,7 @@ class Collector {
       table_.layouts.push_back({Layout::row_major(graph.value(v).shape)});
     }
     table_.door.assign(table_.layouts.size(), 0);
+    asked_.resize(idx(graph.node_count()));
   }
 
   void add_door(const std::string& name, const Layout& layout) {
@@ -56,10 +57,23 @@ class Collector {
   }
 
  private:
-  std::vector<Offer> ask(NodeId id) {
+  /// What a node offered when it was asked, and how many layouts its values had then.
+  struct Asked {
+    std::size_t layouts = 0;
     std::vector<Offer> offers;
+  };
+
+  /// Asks again only when one of the node's values has gained a layout.
+  std::vector<Offer>& ask(NodeId id) {
     const NodeRef node(graph_, id);
-    if (node.node().op->offers == nullptr) return offers;
+    std::size_t layouts = 0;
+    for (const auto* list : {&node.node().inputs, &node.node().outputs}) {
+      for (ValueId v : *list) layouts += v == kNoValue ? 0 : table_.layouts[idx(v)].size();
+    }
+    auto& [known, offers] = asked_[idx(id)];
+    if (known == layouts || node.node().op->offers == nullptr) return offers;
+    known = layouts;
+    offers.clear();
     const Trail trail("node", node.node().name, node.node().op->name);
     const OfferRequest request{node, target_, [this](ValueId v) {
                                  return std::span<const Layout>(table_.layouts[idx(v)]);
@@ -176,6 +190,7 @@ class Collector {
   const Target& target_;
   const Rates& rates_;
   OfferTable table_;
+  std::vector<Asked> asked_;  // by node
   bool grew_ = false;
 };
 

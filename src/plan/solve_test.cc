@@ -451,7 +451,7 @@ std::vector<Network> networks() {
           {"DenseNet-121 in pairs", dense_net(false), true},
           {"DenseNet-121 n-ary", dense_net(true), false},
           {"HRNet", hr_net(), true},
-          {"BiFPN", bi_fpn(), false}};
+          {"BiFPN", bi_fpn(), true}};
 }
 
 TEST(Solve, NetworksStayWithinTheirBounds) {
