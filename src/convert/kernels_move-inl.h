@@ -470,7 +470,8 @@ void bands(const TransposeBlock& t) {
   if (t.nb < kL) return thin_band<E>(t);
   std::int64_t b = 0;
   if (t.row_stride != 0 && t.na >= kL && t.col_stride != 0 &&
-      (t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na)) && !crowded(t.row_stride, kL * kB))
+      ((E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na)) &&
+      !crowded(t.row_stride, kL * kB))
     b = t.na % kL == 0 && can_stream(t, t.cols[0], kB * 16)
             ? columns_first<E, kB, Writing::stream>(t)
         : t.size == Size::small ? columns_first<E, kB, Writing::plain>(t)
