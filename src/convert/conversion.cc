@@ -13,7 +13,7 @@ namespace stowage::conversion {
 namespace {
 
 /// A smaller tensor stays on one thread; a task is never much smaller than this.
-constexpr std::size_t kTaskBytes = 128 * 1024;
+constexpr std::size_t kTaskBytes = 32 * 1024;
 /// More than most L2 caches hold.
 constexpr std::size_t kLargeBytes = 4u << 20;
 /// What several nests write before they go on.
