@@ -39,13 +39,15 @@ Decision decide(Graph& graph, const PlanOptions& options) {
     return d;
   }
   d.chosen = solve(d.problem);
-  // A search that proves nothing may end above a baseline.
-  for (const Solution* baseline : {&d.source, &d.rule}) {
-    if (!(baseline->cost < d.chosen.cost)) continue;
+  const auto take = [&](const Solution& baseline) {
     const double bound = d.chosen.lower_bound;
-    d.chosen = *baseline;
-    d.chosen.lower_bound = std::min(bound, baseline->cost);
-  }
+    d.chosen = baseline;
+    d.chosen.lower_bound = std::min(bound, baseline.cost);
+  };
+  // A search that proves nothing may end above a baseline; a tie goes to the order of the file,
+  // where no value has padding.
+  if (d.rule.cost < d.chosen.cost) take(d.rule);
+  if (d.source.cost <= d.chosen.cost * (1 + 1e-12)) take(d.source);
   return d;
 }
 
