@@ -341,13 +341,10 @@ std::int64_t columns_first(const TransposeBlock& t) {
 /// As band_tiles, for columns fewer than a tile: a row is read past its end.
 template <int E, int kB, class Rows>
 HWY_INLINE void band_narrow(const TransposeBlock& t, std::int64_t b, Rows rows) {
-  using T = typename Element<E>::Type;
   const TileTag<E, kB> d;
   tile<E, kB>(rows, [&](int j, auto v) HWY_ATTR {
     if (j >= t.na) return;
-    Byte* const to = t.column(j) + b * E;
-    hn::StoreU(v, d, reinterpret_cast<T*>(to));
-    prefetch_for_write(to + kB * 16);
+    write<Writing::ahead>(v, d, t.column(j) + b * E);
   });
 }
 
@@ -545,7 +542,6 @@ template <int E, int kM>
 void few_columns(const TransposeBlock& t) {
   constexpr int kWide = E * kM, kL = 16 / kWide;
   constexpr std::int64_t kRows = kBlocks * 16 / E;
-  using T = typename Element<kWide>::Type;
   const TileTag<kWide, kBlocks> d;
   const std::int64_t na = t.na, run = na * E;
   static constexpr auto kOrders = spread_orders<E, kM>();
@@ -555,10 +551,7 @@ void few_columns(const TransposeBlock& t) {
   const auto move = [&](const Byte* from, std::int64_t b) HWY_ATTR {
     ArrangedRows<kL, decltype(pattern)> rows(from, kM * run, pattern);
     tile<kWide, kBlocks>(rows, [&](int j, auto v) HWY_ATTR {
-      if (j >= na) return;
-      Byte* const to = t.column(j) + b * E;
-      hn::StoreU(v, d, reinterpret_cast<T*>(to));
-      prefetch_for_write(to + kBlocks * 16);
+      if (j < na) write<Writing::ahead>(v, d, t.column(j) + b * E);
     });
   };
   // The last piece of a tile reads 16 bytes, whatever it needs.
@@ -576,17 +569,34 @@ void few_columns(const TransposeBlock& t) {
   }
 }
 
+/// Calls move(a, to) for all columns, kColumns of them at a time. Columns follow each other without
+/// a gap, and each call writes `reach` bytes, at most kReach, some of them past its columns: where
+/// those are past the end of the block, into a buffer.
+template <int kColumns, int kReach, class Move>
+HWY_INLINE void over_columns(const TransposeBlock& t, std::int64_t column, std::int64_t reach,
+                             const Move& move) {
+  std::int64_t a = 0;
+  for (; a + kColumns <= t.na && (t.na - a) * column >= reach; a += kColumns)
+    move(a, t.cols[0] + a * column);
+  for (; a < t.na; a += kColumns) {
+    const std::int64_t from = std::min(a, t.na - kColumns);
+    Byte last[kReach];
+    move(from, last);
+    std::memcpy(t.cols[0] + from * column, last, static_cast<std::size_t>(kColumns * column));
+  }
+}
+
 /// At most kP rows whose columns follow each other without a gap: columns are padded to kP rows in
 /// registers, as many as 16 bytes hold are pressed together, and written over each other's end.
 template <int E, int kP>
 void few_rows(const TransposeBlock& t) {
   constexpr int kV = kBlocks > 1 ? 2 : 1, kL = 16 / E, kM = kL / kP;
-  constexpr std::int64_t kColumns = kV * kL;
+  constexpr int kColumns = kV * kL;
   using T = typename Element<E>::Type;
   using D = TileTag<E, kV>;
   const D d;
   const hn::FixedTag<T, kL> part;
-  const std::int64_t na = t.na, column = t.nb * E;
+  const std::int64_t column = t.nb * E;
   static constexpr auto kOrders = press_orders<E, kP>();
   const hn::Repartition<Byte, D> bytes;
   const auto pattern =
@@ -614,15 +624,7 @@ void few_rows(const TransposeBlock& t) {
         hn::StoreU(hn::UpperHalf(part, x[k]), part, reinterpret_cast<T*>(to));
     }
   };
-  std::int64_t a = 0;
-  for (; (na - a - kColumns) * column >= 16; a += kColumns) move(a, t.cols[0] + a * column);
-  while (a < na) {
-    const std::int64_t from = std::min(a, na - kColumns);
-    Byte last[kColumns * 16 + 16];
-    move(from, last);
-    std::memcpy(t.cols[0] + from * column, last, static_cast<std::size_t>(kColumns * column));
-    a += kColumns;
-  }
+  over_columns<kColumns, kColumns * 16 + 16>(t, column, kColumns * column + 16, move);
 }
 
 /// Rows that fill no band, whose columns follow each other without a gap: a whole band is written,
@@ -633,7 +635,7 @@ void one_band(const TransposeBlock& t) {
   constexpr int kL = 16 / E, kRows = kL * kB;
   using T = typename Element<E>::Type;
   const TileTag<E, kB> d;
-  const std::int64_t na = t.na, column = t.nb * E;
+  const std::int64_t column = t.nb * E;
   const Byte* table[kRows];
   for (int k = 0; k < kRows; ++k) table[k] = t.row(std::min<std::int64_t>(k, t.nb - 1));
   const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
@@ -651,24 +653,15 @@ void one_band(const TransposeBlock& t) {
       for (int k = 0; k < kL; ++k, end += column) std::memcpy(end, row + k * E, E);
     }
   };
-  std::int64_t a = 0;
-  for (; a + kL <= na && (na - a - kL + 1) * column >= kB * 16; a += kL)
-    move(a, t.cols[0] + a * column);
-  while (a < na) {
-    const std::int64_t from = std::min<std::int64_t>(a, na - kL);
-    Byte last[(kL + 1) * kB * 16];
-    move(from, last);
-    std::memcpy(t.cols[0] + from * column, last, static_cast<std::size_t>(kL * column));
-    a += kL;
-  }
+  over_columns<kL, (kL + 1) * kB * 16>(t, column, (kL - 1) * column + kB * 16, move);
 }
 
 #if HWY_TARGET <= HWY_AVX3
 /// Five to eight rows of 4 bytes whose columns follow each other without a gap: four columns of
 /// them are two vectors, and two permutations of both put them in order.
 inline void eight_rows(const TransposeBlock& t) {
-  constexpr std::int64_t kColumns = 4;
-  const std::int64_t na = t.na, nb = t.nb;
+  constexpr int kColumns = 4;
+  const std::int64_t nb = t.nb;
   const Byte* rows[8];
   for (int k = 0; k < 8; ++k) rows[k] = t.row(std::min<std::int64_t>(k, nb - 1));
   alignas(64) std::int32_t order[32];
@@ -682,32 +675,17 @@ inline void eight_rows(const TransposeBlock& t) {
     }
   }
   const __m512i first = _mm512_load_si512(order), second = _mm512_load_si512(order + 16);
-  const auto piece = [&](int k, std::int64_t a) HWY_ATTR {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[k] + a * 4));
-  };
   const auto four = [&](int k, std::int64_t a) HWY_ATTR {
-    __m512i v = _mm512_castsi128_si512(piece(k, a));
-    v = _mm512_inserti32x4(v, piece(k + 1, a), 1);
-    v = _mm512_inserti32x4(v, piece(k + 2, a), 2);
-    return _mm512_inserti32x4(v, piece(k + 3, a), 3);
-  };
-  const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
-    prefetch_ahead(to, kColumns * nb * 4);
-    const __m512i low = four(0, a), high = four(4, a);
-    _mm512_storeu_si512(to, _mm512_permutex2var_epi32(low, first, high));
-    _mm512_storeu_si512(to + 2 * nb * 4, _mm512_permutex2var_epi32(low, second, high));
+    return load_rows<4, 4>(AnyRows<1>{rows + k, a * 4}, 0).raw;
   };
   const std::int64_t column = nb * 4;
-  std::int64_t a = 0;
-  for (; (na - a) * column >= 2 * column + 64 && a + kColumns <= na; a += kColumns)
-    move(a, t.cols[0] + a * column);
-  while (a < na) {
-    const std::int64_t from = std::min(a, na - kColumns);
-    Byte last[2 * 8 * 4 + 64];
-    move(from, last);
-    std::memcpy(t.cols[0] + from * column, last, static_cast<std::size_t>(kColumns * column));
-    a += kColumns;
-  }
+  const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
+    prefetch_ahead(to, kColumns * column);
+    const __m512i low = four(0, a), high = four(4, a);
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi32(low, first, high));
+    _mm512_storeu_si512(to + 2 * column, _mm512_permutex2var_epi32(low, second, high));
+  };
+  over_columns<kColumns, 2 * 8 * 4 + 64>(t, column, 2 * column + 64, move);
 }
 #endif
 
@@ -721,11 +699,7 @@ void three_columns(const TransposeBlock& t) {
     const std::int64_t b = std::min(next, t.nb - lanes);
     hn::Vec<decltype(d)> v[3];
     hn::LoadInterleaved3(d, reinterpret_cast<const T*>(t.row(0) + b * 3 * E), v[0], v[1], v[2]);
-    for (int a = 0; a < 3; ++a) {
-      Byte* const to = t.column(a) + b * E;
-      hn::StoreU(v[a], d, reinterpret_cast<T*>(to));
-      prefetch_for_write(to + kBlocks * 16);
-    }
+    for (int a = 0; a < 3; ++a) write<Writing::ahead>(v[a], d, t.column(a) + b * E);
   }
 }
 
@@ -910,20 +884,24 @@ void copy_masked(const CopyBlock& c) {
 }
 #endif
 
+/// How many rows may be read for `reach` bytes each without passing the end of the source.
+inline std::int64_t rows_with_room(const CopyBlock& c, std::int64_t reach) {
+  const std::int64_t room = c.src_end - c.src - reach;
+  if (c.is < 0 || room < 0) return 0;
+  return c.is == 0 ? c.rows : std::min(c.rows, room / c.is + 1);
+}
+
 /// Runs of one word that end in zeros. A row is read past its valid bytes, the source is not.
 template <class Word>
 void copy_words(const CopyBlock& c) {
-  constexpr auto kRun = static_cast<std::int64_t>(sizeof(Word));
   const std::int64_t rows = c.rows, is = c.is, os = c.os;  // bytes may alias c
-  const Byte* const end = c.src_end;
   const Byte* from = c.src;
   Byte* to = c.dst;
-  Byte bytes[kRun] = {};
+  Byte bytes[sizeof(Word)] = {};
   std::memset(bytes, 0xff, static_cast<std::size_t>(c.valid));
   Word mask;
   std::memcpy(&mask, bytes, sizeof mask);
-  const std::int64_t room = end - from - kRun;
-  const std::int64_t safe = is < 0 || room < 0 ? 0 : is == 0 ? rows : std::min(rows, room / is + 1);
+  const std::int64_t safe = rows_with_room(c, sizeof(Word));
   for (std::int64_t r = 0; r < safe; ++r, from += is, to += os) {
     Word word;
     std::memcpy(&word, from, sizeof word);
@@ -948,14 +926,11 @@ void copy_padded(const CopyBlock& c) {
   const std::int64_t reach = (c.valid + 15) / 16 * 16, run = c.run;
   std::int64_t row = 0;
   if (run % 16 == 0) {
-    const std::int64_t room = c.src_end - c.src - reach;
-    if (c.is >= 0 && room >= 0) {
-      row = c.is == 0 ? c.rows : std::min(c.rows, room / c.is + 1);
-      if (run == 16 && c.os == 16 && c.valid > 0) {
-        copy_dense_pieces(c, row, mask);
-      } else {
-        copy_pieces_switch(c, row, mask, std::make_integer_sequence<int, 20>{});
-      }
+    row = rows_with_room(c, reach);
+    if (run == 16 && c.os == 16 && c.valid > 0) {
+      copy_dense_pieces(c, row, mask);
+    } else {
+      copy_pieces_switch(c, row, mask, std::make_integer_sequence<int, 20>{});
     }
   }
   Byte copy[64];

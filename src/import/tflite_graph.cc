@@ -181,28 +181,23 @@ std::vector<ValueId> TfliteGraph::emit(std::string_view op, std::string_view nam
   return out;
 }
 
-ValueId TfliteGraph::transposed(ValueId v, std::string_view name,
-                                std::initializer_list<std::int64_t> perm) {
+ValueId TfliteGraph::turned(ValueId v, std::string_view name,
+                            std::initializer_list<std::int64_t> perm, Turns& there, Turns& back) {
+  const auto known = there.find(v);
+  if (known != there.end()) return known->second;
   const NamedAttribute attributes[] = {{"perm", Ints(perm)}};
-  return emit("transpose", name, {v}, attributes, 1)[0];
+  const ValueId out = emit("transpose", name, {v}, attributes, 1)[0];
+  there[v] = out;
+  back[out] = v;
+  return out;
 }
 
 ValueId TfliteGraph::channels_second(ValueId v, std::string_view name) {
-  const auto [it, added] = second_of_.try_emplace(v, kNoValue);
-  if (!added) return it->second;
-  const ValueId out = transposed(v, name, {0, 3, 1, 2});
-  second_of_[v] = out;
-  last_of_[out] = v;
-  return out;
+  return turned(v, name, {0, 3, 1, 2}, second_of_, last_of_);
 }
 
 ValueId TfliteGraph::channels_last(ValueId v, std::string_view name) {
-  const auto [it, added] = last_of_.try_emplace(v, kNoValue);
-  if (!added) return it->second;
-  const ValueId out = transposed(v, name, {0, 2, 3, 1});
-  last_of_[v] = out;
-  second_of_[out] = v;
-  return out;
+  return turned(v, name, {0, 2, 3, 1}, last_of_, second_of_);
 }
 
 std::string_view TfliteNode::name() const {

@@ -50,10 +50,13 @@ class TfliteGraph {
   ValueId channels_last(ValueId v, std::string_view name);
 
  private:
+  using Turns = std::unordered_map<ValueId, ValueId>;
+
   std::string unique(std::string name);
   bool is_input(ValueId v) const;
   Tensor read_constant(const TfliteTensor& tensor);
-  ValueId transposed(ValueId v, std::string_view name, std::initializer_list<std::int64_t> perm);
+  ValueId turned(ValueId v, std::string_view name, std::initializer_list<std::int64_t> perm,
+                 Turns& there, Turns& back);
 
   const TfliteFile& file_;
   ImportBudget& budget_;
@@ -63,7 +66,7 @@ class TfliteGraph {
   std::vector<bool> named_;                     // by value: it bears the name of a tensor
   std::unordered_map<std::string, int> names_;  // and how often each was asked for again
   std::unordered_set<ValueId> outputs_;
-  std::unordered_map<ValueId, ValueId> second_of_, last_of_;
+  Turns second_of_, last_of_;
 };
 
 /// One operator of the file while it is turned into nodes.
