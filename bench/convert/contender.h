@@ -31,12 +31,12 @@ std::vector<Case> cases(std::string_view set);
 
 using Move = std::function<void(const void* src, void* dst)>;
 
-/// A move for the case, or an empty one where the contender has none. `threads` includes the
-/// caller.
-Move make_memcpy(const Case& c, int threads);
-Move make_stowage(const Case& c, int threads);
-Move make_naive(const Case& c, int threads);
-Move make_onednn(const Case& c, int threads);
-Move make_xnnpack(const Case& c, int threads);
+/// A move for the case, or an empty one where the contender has none. All share one pool: idle
+/// threads of another would spin on the cores that are being measured. oneDNN brings its own.
+Move make_memcpy(const Case& c, ThreadPool& pool);
+Move make_stowage(const Case& c, ThreadPool& pool);
+Move make_naive(const Case& c, const ThreadPool& pool);
+Move make_onednn(const Case& c, const ThreadPool& pool);
+Move make_xnnpack(const Case& c, const ThreadPool& pool);
 
 }  // namespace stowage::bench

@@ -49,7 +49,7 @@ Arguments parse(int argc, char** argv) {
     } else if (key == "--json") {
       a.json = value();
     } else if (key == "--threads") {
-      a.threads = std::atoi(value());
+      a.threads = a.settings.threads = std::atoi(value());
     } else if (key == "--rounds") {
       a.settings.rounds = std::max(1, std::atoi(value()));
     } else if (key == "--cold") {
@@ -84,26 +84,26 @@ double compile_us(const Case& c) {
   return best;
 }
 
-nlohmann::json run_case(const Case& c, const Arguments& args) {
+nlohmann::json run_case(const Case& c, const Arguments& args, ThreadPool& pool) {
   std::vector<Entry> entries;
-  entries.push_back({"memcpy", make_memcpy(c, args.threads)});
-  const auto enter = [&](std::string_view name, Move move) {
+  entries.push_back({"memcpy", make_memcpy(c, pool)});
+  const auto enter = [&](std::string_view name, Move move, bool own_threads = false) {
     if (!move || (!args.only.empty() && name != args.only)) return;
     if (args.check && !agrees(c, move)) {
       std::printf("%.*s gives a wrong result for %.*s\n", static_cast<int>(name.size()),
                   name.data(), static_cast<int>(c.name.size()), c.name.data());
       return;
     }
-    entries.push_back({name, std::move(move)});
+    entries.push_back({name, std::move(move), own_threads});
   };
-  enter("stowage", make_stowage(c, args.threads));
+  enter("stowage", make_stowage(c, pool));
 #ifdef STOWAGE_BENCH_ONEDNN
-  enter("oneDNN", make_onednn(c, args.threads));
+  enter("oneDNN", make_onednn(c, pool), true);
 #endif
 #ifdef STOWAGE_BENCH_XNNPACK
-  enter("XNNPACK", make_xnnpack(c, args.threads));
+  enter("XNNPACK", make_xnnpack(c, pool));
 #endif
-  enter("naive", make_naive(c, args.threads));
+  enter("naive", make_naive(c, pool));
   measure(c, entries, args.settings);
   const std::string kernel = Conversion(c.src, c.source(), c.dst, c.destination()).kernel();
   nlohmann::json out = {{"case", c.name},
@@ -137,6 +137,7 @@ nlohmann::json run_case(const Case& c, const Arguments& args) {
 
 int run(int argc, char** argv) {
   const Arguments args = parse(argc, argv);
+  ThreadPool pool(args.threads);
   nlohmann::json report = {{"machine", machine()},
                            {"threads", args.threads},
                            {"state", args.settings.cold ? "cold" : "warm"},
@@ -149,7 +150,7 @@ int run(int argc, char** argv) {
   if (!args.shape.empty()) {
     const DType dtype = parse_dtype(args.dtype);
     report["cases"].push_back(
-        run_case({"own", args.from, args.to, Shape::parse(args.shape), dtype, dtype}, args));
+        run_case({"own", args.from, args.to, Shape::parse(args.shape), dtype, dtype}, args, pool));
   }
   const std::vector<std::string> sets =
       !args.shape.empty() ? std::vector<std::string>{}
@@ -158,7 +159,7 @@ int run(int argc, char** argv) {
   for (const std::string& set : sets) {
     for (const Case& c : cases(set)) {
       if (std::string(c.name).find(args.filter) == std::string::npos) continue;
-      report["cases"].push_back(run_case(c, args));
+      report["cases"].push_back(run_case(c, args, pool));
     }
   }
   if (!args.json.empty()) std::ofstream(args.json) << report.dump(1) << "\n";

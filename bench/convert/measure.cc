@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <thread>
 
 #include "convert/oracle.h"
 #if defined(__x86_64__)
@@ -57,6 +58,10 @@ void evict(const unsigned char* p, std::size_t bytes) {
 #endif
 }
 
+/// Threads that have nothing to do spin for so long before they sleep (pthreadpool's a million
+/// pauses), on the cores that another's threads need.
+constexpr std::chrono::milliseconds kThreadsSpin(60);
+
 double now_us() {
   using namespace std::chrono;
   return duration<double, std::micro>(steady_clock::now().time_since_epoch()).count();
@@ -80,11 +85,16 @@ void measure(const Case& c, std::vector<Entry>& entries, const Settings& setting
   for (int round = -1; round < settings.rounds; ++round) {
     for (std::size_t k = 0; k < entries.size(); ++k) {
       const Pair& p = k == 0 ? roof : own;
+      const Entry& before = entries[k == 0 ? entries.size() - 1 : k - 1];
+      if (settings.threads > 1 && entries[k].own_threads != before.own_threads) {
+        std::this_thread::sleep_for(kThreadsSpin);
+      }
       if (settings.cold) {
         evict(p.src.get(), p.in);
         evict(p.dst.get(), p.out);
       } else {
-        entries[k].move(p.src.get(), p.dst.get());  // the caches as this contender leaves them
+        // The caches as this contender leaves them: each core's, for several threads.
+        for (int i = 0; i < repeats[k]; ++i) entries[k].move(p.src.get(), p.dst.get());
       }
       const double begin = now_us();
       for (int i = 0; i < repeats[k]; ++i) entries[k].move(p.src.get(), p.dst.get());

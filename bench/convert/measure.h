@@ -9,14 +9,16 @@ namespace stowage::bench {
 struct Entry {
   std::string_view name;
   Move move;
+  bool own_threads = false;  ///< not those of the bench's pool
   double min_us = 0, median_us = 0;
   double of_roof = 0;  ///< time of the first entry over the time of this one, at their best
 };
 
 struct Settings {
   int rounds = 25;
-  double batch_us = 200;  ///< one turn of a contender
-  bool cold = false;      ///< caches are emptied of both buffers before each call
+  double batch_us = 1000;  ///< one turn of a contender
+  bool cold = false;       ///< caches are emptied of both buffers before each call
+  int threads = 1;
 };
 
 /// Runs the entries in turn over buffers of the case. The first entry is the roof and

@@ -51,8 +51,8 @@ Move move_of(const Case& c) {
 
 }  // namespace
 
-Move make_naive(const Case& c, int threads) {
-  if (c.src != c.dst || threads != 1 || c.shape.rank() == 0) return {};
+Move make_naive(const Case& c, const ThreadPool& pool) {
+  if (c.src != c.dst || pool.threads() != 1 || c.shape.rank() == 0) return {};
   switch (dtype_bytes(c.src)) {
     case 1:
       return move_of<std::uint8_t>(c);

@@ -6,10 +6,9 @@
 
 namespace stowage::bench {
 
-Move make_stowage(const Case& c, int threads) {
-  const auto pool = std::make_shared<ThreadPool>(threads);
+Move make_stowage(const Case& c, ThreadPool& pool) {
   const auto move = std::make_shared<const Conversion>(c.src, c.source(), c.dst, c.destination());
-  return [=](const void* src, void* dst) { move->run(src, dst, pool.get()); };
+  return [=, &pool](const void* src, void* dst) { move->run(src, dst, &pool); };
 }
 
 }  // namespace stowage::bench

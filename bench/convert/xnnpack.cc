@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // XNNPACK's channel shuffle, which is its transposition of two neighbouring groups of axes: the
 // packaged version has no general one.
-#include <pthreadpool.h>
 #include <xnnpack.h>
 
 #include <algorithm>
@@ -56,35 +55,25 @@ std::optional<Shuffle> shuffle_of(const Case& c) {
   return out;
 }
 
-struct Operator {
-  xnn_operator_t op = nullptr;
-  pthreadpool_t pool = nullptr;
-
-  ~Operator() {
-    if (op != nullptr) xnn_delete_operator(op);
-    if (pool != nullptr) pthreadpool_destroy(pool);
-  }
-};
-
 }  // namespace
 
-Move make_xnnpack(const Case& c, int threads) {
+Move make_xnnpack(const Case& c, const ThreadPool& pool) {
   const auto s = shuffle_of(c);
   const int bytes = dtype_bytes(c.src);
   if (!s || c.src != c.dst || (bytes != 1 && bytes != 4) ||
       xnn_initialize(nullptr) != xnn_status_success)
     return {};
-  const auto o = std::make_shared<Operator>();
+  xnn_operator_t made = nullptr;
   const std::size_t row = s->groups * s->channels;
   const auto create =
       bytes == 1 ? xnn_create_channel_shuffle_nc_x8 : xnn_create_channel_shuffle_nc_x32;
-  if (create(s->groups, s->channels, row, row, 0, &o->op) != xnn_status_success) return {};
-  if (threads > 1) o->pool = pthreadpool_create(static_cast<std::size_t>(threads));
-  return [o, bytes, batch = s->batch](const void* src, void* dst) {
+  if (create(s->groups, s->channels, row, row, 0, &made) != xnn_status_success) return {};
+  const std::shared_ptr<xnn_operator> op(made, xnn_delete_operator);
+  return [op, bytes, batch = s->batch, threads = pool.handle()](const void* src, void* dst) {
     const auto setup =
         bytes == 1 ? xnn_setup_channel_shuffle_nc_x8 : xnn_setup_channel_shuffle_nc_x32;
-    setup(o->op, batch, src, dst, o->pool);
-    xnn_run_operator(o->op, o->pool);
+    setup(op.get(), batch, src, dst, threads);
+    xnn_run_operator(op.get(), threads);
   };
 }
 

@@ -20,6 +20,9 @@ class ThreadPool {
 
   int threads() const noexcept { return threads_; }
 
+  /// For libraries that can share it; null for one thread.
+  pthreadpool* handle() const noexcept { return pool_; }
+
   /// Calls task(i) for 0 <= i < count, in any order and on any worker; returns when all are done.
   /// `task` must not throw.
   template <class F>

@@ -10,7 +10,8 @@
 #include <hwy/highway.h>
 
 #include "convert/kernels_cast-inl.h"
-#include "convert/kernels_move-inl.h"
+#include "convert/kernels_copy-inl.h"
+#include "convert/kernels_transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 

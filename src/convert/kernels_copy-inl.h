@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs: of any length, several in each row, and padded with zeros.
+#if defined(STOWAGE_CONVERT_COPY_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_CONVERT_COPY_INL_H
+#undef STOWAGE_CONVERT_COPY_INL_H
+#else
+#define STOWAGE_CONVERT_COPY_INL_H
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "convert/kernels_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::conversion {
+namespace HWY_NAMESPACE {
+
+/// Runs of a size that the compiler knows.
+template <int kRun>
+void copy_short(const CopyBlock& c) {
+  const std::int64_t rows = c.rows, is = c.is, os = c.os;  // bytes may alias c
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) std::memcpy(to, from, kRun);
+}
+
+template <int... kRun>
+HWY_INLINE void copy_short_switch(const CopyBlock& c, std::integer_sequence<int, kRun...>) {
+  using F = void (*)(const CopyBlock&);
+  static constexpr F table[] = {copy_short<kRun>...};
+  table[c.run](c);
+}
+
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+
+/// Runs longer than 32 bytes in vectors, the last of which overlaps the one before.
+void copy_vectors(const CopyBlock& c) {
+  const hn::ScalableTag<Byte> d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t rows = c.rows, is = c.is, os = c.os, run = c.run,
+                     ahead = 8 * os;  // bytes may alias c
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  if (run < lanes) {  // two halves
+    const hn::Half<decltype(d)> half;
+    const std::int64_t last = run - static_cast<std::int64_t>(hn::Lanes(half));
+    for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
+      prefetch_for_write(to + ahead);
+      prefetch_for_write(to + ahead + run - 1);
+      const auto x = hn::LoadU(half, from), y = hn::LoadU(half, from + last);
+      hn::StoreU(x, half, to);
+      hn::StoreU(y, half, to + last);
+    }
+    return;
+  }
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
+    std::int64_t i = 0;
+    if (run <= 256) {
+      prefetch_for_write(to + ahead);
+      prefetch_for_write(to + ahead + run - 1);
+    }
+    for (; i + lanes < run; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+    hn::StoreU(hn::LoadU(d, from + run - lanes), d, to + run - lanes);
+  }
+}
+
+/// Several runs of each row, of 32 bytes or more.
+template <int kRun>
+void copy_across(const CopyBlock& c) {
+  using D = std::conditional_t<kRun == 32, hn::FixedTag<Byte, kBlocks == 1 ? 16 : 32>,
+                               hn::FixedTag<Byte, 16 * kBlocks> >;
+  const D d;
+  constexpr std::int64_t kLanes = D::kPrivateN;
+  const std::int64_t rows = c.rows, is = c.is, os = c.os, n = c.across, step_is = c.across_is,
+                     step_os = c.across_os, run = kRun > 0 ? kRun : c.run;  // bytes may alias c
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
+    const Byte* x = from;
+    Byte* y = to;
+    for (std::int64_t k = 0; k < n; ++k, x += step_is, y += step_os) {
+      prefetch_for_write(y + 4 * os);
+      if (kRun != 32) prefetch_for_write(y + 4 * os + run - 1);
+      std::int64_t i = 0;
+      for (; i + kLanes < run; i += kLanes) hn::StoreU(hn::LoadU(d, x + i), d, y + i);
+      hn::StoreU(hn::LoadU(d, x + run - kLanes), d, y + run - kLanes);
+    }
+  }
+}
+
+/// `rows` short runs that end in zeros, kPieces of 16 bytes each, of which kValid have a source. A
+/// row is read past its valid bytes.
+template <int kPieces, int kValid>
+void copy_pieces(const CopyBlock& c, std::int64_t rows, const Byte* mask) {
+  const hn::FixedTag<Byte, 16> d;
+  const std::int64_t is = c.is, os = c.os;
+  const auto last = hn::LoadU(d, mask + (kValid > 0 ? (kValid - 1) * 16 : 0));
+  const auto zero = hn::Zero(d);
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
+    for (int i = 0; i < kPieces; ++i) {
+      if (i + 1 < kValid) hn::StoreU(hn::LoadU(d, from + 16 * i), d, to + 16 * i);
+      if (i + 1 == kValid) hn::StoreU(hn::And(hn::LoadU(d, from + 16 * i), last), d, to + 16 * i);
+      if (i >= kValid) hn::StoreU(zero, d, to + 16 * i);
+    }
+  }
+}
+
+/// As copy_pieces for one piece, where the runs follow each other without a gap: a vector of them
+/// at once.
+HWY_INLINE void copy_dense_pieces(const CopyBlock& c, std::int64_t rows, const Byte* mask) {
+  const TileTag<1, kBlocks> d;
+  const auto last = hn::LoadDup128(d, mask);
+  Byte* to = c.dst;
+  EvenRows<1> from(c.src, c.is);
+  std::int64_t r = 0;
+  for (; r + kBlocks <= rows; r += kBlocks, to += 16 * kBlocks) {
+    prefetch_for_write(to + 512);
+    hn::StoreU(hn::And(load_rows<1, kBlocks>(from, 0), last), d, to);
+    from.skip(kBlocks * c.is);
+  }
+  const CopyBlock rest{c.src + r * c.is, to, rows - r, c.is, c.os, c.run, c.valid, c.src_end};
+  copy_pieces<1, 1>(rest, rest.rows, mask);
+}
+
+template <int... kIndex>
+HWY_INLINE void copy_pieces_switch(const CopyBlock& c, std::int64_t rows, const Byte* mask,
+                                   std::integer_sequence<int, kIndex...>) {
+  using F = void (*)(const CopyBlock&, std::int64_t, const Byte*);
+  static constexpr F table[] = {copy_pieces<kIndex / 5 + 1, kIndex % 5>...};
+  table[(c.run / 16 - 1) * 5 + (c.valid + 15) / 16](c, rows, mask);
+}
+
+#if HWY_TARGET <= HWY_AVX3
+/// Runs of a vector that end in zeros.
+void copy_masked(const CopyBlock& c) {
+  const hn::ScalableTag<Byte> d;
+  const auto valid = hn::FirstN(d, static_cast<std::size_t>(c.valid));
+  const std::int64_t rows = c.rows, is = c.is, os = c.os;  // bytes may alias c
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
+    prefetch_for_write(to + 8 * os);
+    hn::StoreU(hn::MaskedLoad(valid, d, from), d, to);
+  }
+}
+#endif
+
+/// How many rows may be read for `reach` bytes each without passing the end of the source.
+inline std::int64_t rows_with_room(const CopyBlock& c, std::int64_t reach) {
+  const std::int64_t room = c.src_end - c.src - reach;
+  if (c.is < 0 || room < 0) return 0;
+  return c.is == 0 ? c.rows : std::min(c.rows, room / c.is + 1);
+}
+
+/// Runs of one word that end in zeros. A row is read past its valid bytes, the source is not.
+template <class Word>
+void copy_words(const CopyBlock& c) {
+  const std::int64_t rows = c.rows, is = c.is, os = c.os;  // bytes may alias c
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  Byte bytes[sizeof(Word)] = {};
+  std::memset(bytes, 0xff, static_cast<std::size_t>(c.valid));
+  Word mask;
+  std::memcpy(&mask, bytes, sizeof mask);
+  const std::int64_t safe = rows_with_room(c, sizeof(Word));
+  for (std::int64_t r = 0; r < safe; ++r, from += is, to += os) {
+    Word word;
+    std::memcpy(&word, from, sizeof word);
+    word = static_cast<Word>(word & mask);
+    std::memcpy(to, &word, sizeof word);
+  }
+  for (std::int64_t r = safe; r < rows; ++r, from += is, to += os) {
+    Word word = 0;
+    std::memcpy(&word, from, static_cast<std::size_t>(c.valid));
+    std::memcpy(to, &word, sizeof word);
+  }
+}
+
+/// Short runs that end in zeros. Not read past the end of the source.
+void copy_padded(const CopyBlock& c) {
+  if (c.run == 8) return copy_words<std::uint64_t>(c);
+  if (c.run == 4) return copy_words<std::uint32_t>(c);
+  if (c.run == 2) return copy_words<std::uint16_t>(c);
+  const hn::FixedTag<Byte, 16> d;
+  alignas(16) Byte mask[64];
+  for (std::int64_t i = 0; i < 64; ++i) mask[i] = i < c.valid ? 0xff : 0;
+  const std::int64_t reach = (c.valid + 15) / 16 * 16, run = c.run;
+  std::int64_t row = 0;
+  if (run % 16 == 0) {
+    row = rows_with_room(c, reach);
+    if (run == 16 && c.os == 16 && c.valid > 0) {
+      copy_dense_pieces(c, row, mask);
+    } else {
+      copy_pieces_switch(c, row, mask, std::make_integer_sequence<int, 20>{});
+    }
+  }
+  Byte copy[64];
+  for (; row < c.rows; ++row) {
+    const Byte* from = c.src + row * c.is;
+    Byte* const to = c.dst + row * c.os;
+    if (c.src_end - from < reach) {
+      std::memcpy(copy, from, static_cast<std::size_t>(c.valid));
+      from = copy;
+    }
+    for (std::int64_t i = 0; i < run; i += 16) {
+      const auto v =
+          i < c.valid ? hn::And(hn::LoadU(d, from + i), hn::Load(d, mask + i)) : hn::Zero(d);
+      if (run - i >= 16) {
+        hn::StoreU(v, d, to + i);
+      } else {
+        store_some(v, to + i, run - i);
+      }
+    }
+  }
+}
+
+#endif
+
+void copy_rows(const CopyBlock& c) {
+  if (c.across > 1) {
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+    if (c.valid == c.run && c.run == 32) return copy_across<32>(c);
+    if (c.valid == c.run && c.run == 64) return copy_across<64>(c);
+    if (c.valid == c.run && c.run > 64 && c.run <= 512) return copy_across<0>(c);
+#endif
+    CopyBlock one = c;
+    one.across = 1;
+    for (std::int64_t k = 0; k < c.across; ++k, one.src += c.across_is, one.dst += c.across_os)
+      copy_rows(one);
+    return;
+  }
+  if (c.valid == c.run && c.run <= 32)
+    return copy_short_switch(c, std::make_integer_sequence<int, 33>{});
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+  if (c.valid == c.run && c.run <= 1024) return copy_vectors(c);
+#if HWY_TARGET <= HWY_AVX3
+  if (c.run == 64) return copy_masked(c);
+#endif
+  if (c.run <= 64) return copy_padded(c);
+#endif
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  const auto valid = static_cast<std::size_t>(c.valid),
+             rest = static_cast<std::size_t>(c.run - c.valid);
+  for (std::int64_t r = 0; r < c.rows; ++r, from += c.is, to += c.os) {
+    if (valid > 0) std::memcpy(to, from, valid);
+    if (rest > 0) std::memset(to + valid, 0, rest);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stowage::conversion
+
+HWY_AFTER_NAMESPACE();
+
+#endif

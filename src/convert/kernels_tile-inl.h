@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// 16 bytes of each of many rows as registers: what kernels that move bytes are made of.
+#if defined(STOWAGE_CONVERT_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_CONVERT_TILE_INL_H
+#undef STOWAGE_CONVERT_TILE_INL_H
+#else
+#define STOWAGE_CONVERT_TILE_INL_H
+#endif
+
+#include <cstdint>
+#include <cstring>
+
+#include "convert/kernels.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::conversion {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <int kBytes>
+struct Element;
+
+template <>
+struct Element<1> {
+  using Type = std::uint8_t;
+};
+
+template <>
+struct Element<2> {
+  using Type = std::uint16_t;
+};
+
+template <>
+struct Element<4> {
+  using Type = std::uint32_t;
+};
+
+template <>
+struct Element<8> {
+  using Type = std::uint64_t;
+};
+
+template <>
+struct Element<16> {
+  using Type = std::uint64_t;
+};
+
+HWY_INLINE void prefetch_for_write(const Byte* p) {
+#if defined(__GNUC__)
+  __builtin_prefetch(p, 1, 3);
+#else
+  static_cast<void>(p);
+#endif
+}
+
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+
+/// 128-bit blocks of the widest vector.
+inline constexpr int kBlocks = HWY_MAX_BYTES >= 64 ? 4 : HWY_MAX_BYTES >= 32 ? 2 : 1;
+
+template <int E, int kB>
+using TileTag =
+    hn::FixedTag<typename Element<E>::Type, 16 / sizeof(typename Element<E>::Type) * kB>;
+
+/// Rows at any place, from column `offset` on.
+template <int kL>
+struct AnyRows {
+  const Byte* const* rows;
+  std::int64_t offset;
+
+  HWY_INLINE const Byte* at(int k, int block) const { return rows[block * kL + k] + offset; }
+
+  template <class V>
+  HWY_INLINE V arrange(V v) const {
+    return v;
+  }
+
+  HWY_INLINE void next_row() {}
+
+  HWY_INLINE void next_columns() { offset += 16; }
+
+  HWY_INLINE void first_row() {}
+};
+
+/// Rows at equal distances: no table to read, and as few registers as it takes.
+template <int kL>
+struct EvenRows {
+  const Byte *p0, *p1, *p2, *p3;
+  std::int64_t stride, row = 0;
+
+  EvenRows(const Byte* first, std::int64_t distance)
+      : p0(first),
+        p1(first + kL * distance),
+        p2(first + 2 * kL * distance),
+        p3(first + 3 * kL * distance),
+        stride(distance) {}
+
+  HWY_INLINE const Byte* at(int, int block) const {
+    return (block == 0 ? p0 : block == 1 ? p1 : block == 2 ? p2 : p3) + row;
+  }
+
+  template <class V>
+  HWY_INLINE V arrange(V v) const {
+    return v;
+  }
+
+  HWY_INLINE void next_row() { row += stride; }
+
+  HWY_INLINE void next_columns() { skip(16); }
+
+  HWY_INLINE void first_row() { row = 0; }
+
+  HWY_INLINE void skip(std::int64_t bytes) {
+    p0 += bytes;
+    p1 += bytes;
+    p2 += bytes;
+    p3 += bytes;
+  }
+};
+
+/// Even rows whose 16 bytes are put into another order.
+template <int kL, class V>
+struct ArrangedRows : EvenRows<kL> {
+  V order;
+
+  ArrangedRows(const Byte* first, std::int64_t distance, V o)
+      : EvenRows<kL>(first, distance), order(o) {}
+
+  template <class W>
+  HWY_INLINE W arrange(W v) const {
+    return hn::TableLookupBytes(v, order);
+  }
+};
+
+/// Register k of a tile: 16 bytes of each of the rows k, L + k, 2L + k, ...
+template <int E, int kB, class Rows>
+HWY_INLINE hn::Vec<TileTag<E, kB> > load_rows(const Rows& rows, int k) {
+  using T = typename Element<E>::Type;
+  const TileTag<E, kB> d;
+  const auto block = [&](int b) HWY_ATTR {
+    return hn::LoadU(TileTag<E, 1>(), reinterpret_cast<const T*>(rows.at(k, b)));
+  };
+  if constexpr (kB == 1) {
+    return block(0);
+  } else if constexpr (kB == 2) {
+    return hn::Combine(d, block(1), block(0));
+  } else {
+#if HWY_TARGET <= HWY_AVX3  // an insertion from memory does not wait for the shuffle port
+    __m512i v = _mm512_castsi128_si512(block(0).raw);
+    v = _mm512_inserti32x4(v, block(1).raw, 1);
+    v = _mm512_inserti32x4(v, block(2).raw, 2);
+    return hn::Vec<TileTag<E, kB> >{_mm512_inserti32x4(v, block(3).raw, 3)};
+#else
+    const TileTag<E, 2> half;
+    return hn::Combine(d, hn::Combine(half, block(3), block(2)),
+                       hn::Combine(half, block(1), block(0)));
+#endif
+  }
+}
+
+/// A perfect shuffle of the lanes of kN registers within each 128-bit block, by one width of
+/// interleave, repeated: kN rows of kN * n lanes become n columns of kN each, one after the other.
+template <int kN, class D, class V>
+HWY_INLINE void shuffle_rows(D d, V (&x)[kN]) {
+  HWY_UNROLL(4)
+  for (int round = 1; round < kN; round *= 2) {
+    V y[kN];
+    HWY_UNROLL(8)
+    for (int i = 0; i < kN / 2; ++i) {
+      y[2 * i] = hn::InterleaveLower(d, x[i], x[i + kN / 2]);
+      y[2 * i + 1] = hn::InterleaveUpper(d, x[i], x[i + kN / 2]);
+    }
+    HWY_UNROLL(16)
+    for (int i = 0; i < kN; ++i) x[i] = y[i];
+  }
+}
+
+/// A tile of 16 / E columns by kB * 16 / E rows, of which the last kColumns are stored.
+template <int E, int kB, int kColumns = 16 / E, class Rows, class Store>
+HWY_INLINE void tile(Rows& rows, const Store& store) {
+  constexpr int kL = 16 / E;
+  const TileTag<E, kB> d;
+  hn::Vec<TileTag<E, kB> > x[kL];
+  HWY_UNROLL(16)
+  for (int k = 0; k < kL; ++k) {
+    x[k] = rows.arrange(load_rows<E, kB>(rows, k));
+    rows.next_row();
+  }
+  rows.first_row();
+  if constexpr (kL > 1) shuffle_rows<kL>(d, x);
+  HWY_UNROLL(16)
+  for (int j = kL - kColumns; j < kL; ++j) store(j, x[j]);
+}
+
+/// The first n < 16 bytes of a 128-bit vector.
+template <class V>
+HWY_INLINE void store_some(V v, Byte* p, std::int64_t n) {
+  const hn::FixedTag<std::uint64_t, 2> d;
+  std::uint64_t parts[2];
+  hn::StoreU(hn::BitCast(d, v), d, parts);
+  std::uint64_t rest = parts[0];
+  if (n & 8) {
+    std::memcpy(p, &rest, 8);
+    p += 8;
+    rest = parts[1];
+  }
+  if (n & 4) {
+    std::memcpy(p, &rest, 4);
+    p += 4;
+    rest >>= 32;
+  }
+  if (n & 2) {
+    std::memcpy(p, &rest, 2);
+    p += 2;
+    rest >>= 16;
+  }
+  if (n & 1) *p = static_cast<Byte>(rest);
+}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stowage::conversion
+
+HWY_AFTER_NAMESPACE();
+
+#endif
