@@ -116,8 +116,18 @@ HWY_INLINE void copy_dense_pieces(const CopyBlock& c, std::int64_t rows, const B
   const TileTag<1, kBlocks> d;
   const auto last = hn::LoadDup128(d, mask);
   Byte* to = c.dst;
-  EvenRows<1> from(c.src, c.is);
   std::int64_t r = 0;
+  if (c.is == c.valid && kBlocks * c.valid <= 16) {  // one load holds all of them
+    alignas(64) Byte order[16 * kBlocks];
+    for (int i = 0; i < 16 * kBlocks; ++i)
+      order[i] = i % 16 < c.valid ? static_cast<Byte>(i / 16 * c.valid + i % 16) : 0x80;
+    const auto spread = hn::Load(d, order);
+    for (; r + kBlocks <= rows; r += kBlocks, to += 16 * kBlocks) {
+      prefetch_for_write(to + 512);
+      hn::StoreU(hn::TableLookupBytesOr0(hn::LoadDup128(d, c.src + r * c.is), spread), d, to);
+    }
+  }
+  EvenRows<1> from(c.src + r * c.is, c.is);
   for (; r + kBlocks <= rows; r += kBlocks, to += 16 * kBlocks) {
     prefetch_for_write(to + 512);
     hn::StoreU(hn::And(load_rows<1, kBlocks>(from, 0), last), d, to);

@@ -138,6 +138,81 @@ std::int64_t columns_first(const TransposeBlock& t) {
   return whole * kRows;
 }
 
+/// Block i of vector j becomes block j of vector i.
+template <class D, class V>
+HWY_INLINE void transpose_blocks(D d, V (&x)[kBlocks]) {
+  if constexpr (kBlocks == 2) {
+    const V low = hn::ConcatLowerLower(d, x[1], x[0]);
+    x[1] = hn::ConcatUpperUpper(d, x[1], x[0]);
+    x[0] = low;
+  } else {
+#if HWY_TARGET <= HWY_AVX3
+    const __m512i a = x[0].raw, b = x[1].raw, c = x[2].raw, e = x[3].raw;
+    const __m512i ab = _mm512_shuffle_i32x4(a, b, 0x44), ce = _mm512_shuffle_i32x4(c, e, 0x44);
+    const __m512i ba = _mm512_shuffle_i32x4(a, b, 0xee), ec = _mm512_shuffle_i32x4(c, e, 0xee);
+    x[0] = V{_mm512_shuffle_i32x4(ab, ce, 0x88)};
+    x[1] = V{_mm512_shuffle_i32x4(ab, ce, 0xdd)};
+    x[2] = V{_mm512_shuffle_i32x4(ba, ec, 0x88)};
+    x[3] = V{_mm512_shuffle_i32x4(ba, ec, 0xdd)};
+#endif
+  }
+}
+
+/// As many rows as a vector has lanes, and as many columns: each line is read once.
+template <int E, Writing kWriting, class Row>
+HWY_INLINE void square(const Row& row, Byte* to, std::int64_t stride) {
+  constexpr int kL = 16 / E;
+  using T = typename Element<E>::Type;
+  const TileTag<E, kBlocks> d;
+  using V = hn::Vec<TileTag<E, kBlocks> >;
+  V x[kL][kBlocks];
+  HWY_UNROLL(4)
+  for (int g = 0; g < kBlocks; ++g) {
+    V y[kL];
+    HWY_UNROLL(4)
+    for (int k = 0; k < kL; ++k) y[k] = hn::LoadU(d, reinterpret_cast<const T*>(row(g * kL + k)));
+    if constexpr (kL > 1) shuffle_rows<kL>(d, y);
+    HWY_UNROLL(4)
+    for (int k = 0; k < kL; ++k) x[k][g] = y[k];
+  }
+  HWY_UNROLL(4)
+  for (int k = 0; k < kL; ++k) transpose_blocks(d, x[k]);
+  HWY_UNROLL(4)
+  for (int g = 0; g < kBlocks; ++g) {
+    HWY_UNROLL(4)
+    for (int k = 0; k < kL; ++k, to += stride) write<kWriting>(x[k][g], d, to);
+  }
+}
+
+/// Rows far apart, but not so that lines of more than n of them fall into one set of an L2 cache;
+/// columns near each other.
+inline bool for_squares(const TransposeBlock& t, std::int64_t n) {
+  constexpr std::int64_t kNear = 1024, kSets = 65536;
+  return t.col_stride != 0 && t.col_stride <= kNear &&
+         (t.row_stride == 0 || t.row_stride > t.col_stride) &&
+         (t.row_stride == 0 || t.row_stride % kSets != 0 || t.nb <= n);
+}
+
+/// All whole bands of as many rows as a vector has lanes, and a rest of more than half of them, as
+/// many columns at a time: for rows far apart and columns near each other, each of which is then
+/// finished while its lines are near.
+template <int E, Writing kWriting>
+std::int64_t squares(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kBlocks * 16 / E;
+  const std::int64_t stride = t.col_stride, whole = t.nb / kN * kN,
+                     done = 2 * (t.nb - whole) > kN ? t.nb : whole;
+  for (std::int64_t next = 0; next < t.na; next += kN) {
+    const std::int64_t a = std::min(next, t.na - kN);
+    Byte* const column = t.cols[0] + a * stride;
+    for (std::int64_t from = 0; from < done; from += kN) {
+      const std::int64_t b = std::min(from, t.nb - kN);
+      square<E, kWriting>([&](int k) HWY_ATTR { return t.row(b + k) + a * E; }, column + b * E,
+                          stride);
+    }
+  }
+  return done;
+}
+
 /// As band_tiles, for columns fewer than a tile: a row is read past its end.
 template <int E, int kB, class Rows>
 HWY_INLINE void band_narrow(const TransposeBlock& t, std::int64_t b, Rows rows) {
@@ -273,6 +348,11 @@ void bands(const TransposeBlock& t) {
             ? columns_first<E, kB, Writing::stream>(t)
         : t.size == Size::small ? columns_first<E, kB, Writing::plain>(t)
                                 : columns_first<E, kB, Writing::ahead>(t);
+  if constexpr (kB == kBlocks && (E == 4 || E == 8)) {
+    if (b == 0 && std::min(t.na, t.nb) >= kL * kB && for_squares(t, kL * kB))
+      b = can_stream(t, t.cols[0], kB * 16) ? squares<E, Writing::stream>(t)
+                                            : squares<E, Writing::ahead>(t);
+  }
   for (; b + kL * kB <= t.nb; b += kL * kB) band<E, kB>(t, b);
   // The rest is taken again from the end, with the narrowest band that holds it.
   const std::int64_t rest = t.nb - b;
@@ -457,36 +537,81 @@ void one_band(const TransposeBlock& t) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-/// Five to eight rows of 4 bytes whose columns follow each other without a gap: four columns of
-/// them are two vectors, and two permutations of both put them in order.
-inline void eight_rows(const TransposeBlock& t) {
-  constexpr int kColumns = 4;
-  const std::int64_t nb = t.nb;
-  const Byte* rows[8];
-  for (int k = 0; k < 8; ++k) rows[k] = t.row(std::min<std::int64_t>(k, nb - 1));
-  alignas(64) std::int32_t order[32];
-  for (int half = 0; half < 2; ++half) {
-    int column = 2 * half, row = 0;
-    for (int i = 0; i < 16; ++i) {
-      order[16 * half + i] = row / 4 * 16 + row % 4 * 4 + std::min(column, 3);
-      if (++row < nb) continue;
-      row = 0;
-      ++column;
+/// Between kN rows of 16 elements of 4 bytes and 16 columns of kN, one after the other: kN
+/// registers either way. Each register of the result takes elements from all, two sources at a
+/// time.
+template <int kN>
+struct Shuffle {
+  static constexpr int kPairs = (kN + 1) / 2;
+  alignas(64) std::int32_t index[kN][kPairs][16];
+  std::uint16_t mask[kN][kPairs];
+
+  /// `from(i)`: which element of the source becomes element i of the result.
+  template <class F>
+  constexpr explicit Shuffle(F from) : index{}, mask{} {
+    for (int i = 0; i < 16 * kN; ++i) {
+      const int source = from(i), pair = source / 32;
+      index[i / 16][pair][i % 16] = source % 32;
+      mask[i / 16][pair] = static_cast<std::uint16_t>(mask[i / 16][pair] | 1u << (i % 16));
     }
   }
-  const __m512i first = _mm512_load_si512(order), second = _mm512_load_si512(order + 16);
-  const auto four = [&](int k, std::int64_t a) HWY_ATTR {
-    return load_rows<4, 4>(AnyRows<1>{rows + k, a * 4}, 0).raw;
-  };
-  const std::int64_t column = nb * 4;
-  const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
-    prefetch_ahead(to, kColumns * column);
-    const __m512i low = four(0, a), high = four(4, a);
-    _mm512_storeu_si512(to, _mm512_permutex2var_epi32(low, first, high));
-    _mm512_storeu_si512(to + 2 * column, _mm512_permutex2var_epi32(low, second, high));
-  };
-  over_columns<kColumns, 2 * 8 * 4 + 64>(t, column, 2 * column + 64, move);
+
+  HWY_INLINE __m512i operator()(const __m512i (&x)[kN], int i) const {
+    __m512i out = _mm512_permutex2var_epi32(x[0], _mm512_load_si512(index[i][0]), x[1]);
+    HWY_UNROLL(4)
+    for (int p = 1; p < kPairs; ++p) {
+      const __m512i order = _mm512_load_si512(index[i][p]);
+      if (2 * p + 1 < kN) {
+        out = _mm512_mask_mov_epi32(out, mask[i][p],
+                                    _mm512_permutex2var_epi32(x[2 * p], order, x[2 * p + 1]));
+      } else {
+        out = _mm512_mask_permutexvar_epi32(out, mask[i][p], order, x[2 * p]);
+      }
+    }
+    return out;
+  }
+};
+
+/// kN rows of 4 bytes whose columns follow each other without a gap.
+template <int kN>
+void join_rows(const TransposeBlock& t) {
+  static constexpr Shuffle<kN> kShuffle([](int i) { return i % kN * 16 + i / kN; });
+  const Byte* rows[kN];
+  for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
+  for (std::int64_t next = 0; next < t.na; next += 16) {
+    const std::int64_t a = std::min(next, t.na - 16);
+    Byte* const to = t.cols[0] + a * kN * 4;
+    prefetch_ahead(to, kN * 64);
+    __m512i x[kN];
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(rows[k] + a * 4);
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k) _mm512_storeu_si512(to + k * 64, kShuffle(x, k));
+  }
 }
+
+/// kN columns of 4 bytes whose rows follow each other without a gap.
+template <int kN>
+void part_columns(const TransposeBlock& t) {
+  static constexpr Shuffle<kN> kShuffle([](int i) { return i % 16 * kN + i / 16; });
+  const hn::FixedTag<std::uint32_t, 16> d;
+  for (std::int64_t next = 0; next < t.nb; next += 16) {
+    const std::int64_t b = std::min(next, t.nb - 16);
+    const Byte* const from = t.row(0) + b * kN * 4;
+    __m512i x[kN];
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(from + k * 64);
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k)
+      write<Writing::ahead>(hn::Vec<decltype(d)>{kShuffle(x, k)}, d, t.column(k) + b * 4);
+  }
+}
+
+using Transpose = void (*)(const TransposeBlock&);
+constexpr std::int64_t kLeastShuffled = 5, kMostShuffled = 8;
+constexpr Transpose kJoinRows[] = {join_rows<5>, join_rows<6>, join_rows<7>, join_rows<8>};
+constexpr Transpose kPartColumns[] = {part_columns<5>, part_columns<6>, part_columns<7>,
+                                      part_columns<8>};
 #endif
 
 /// One row of three columns, interleaved, becomes three.
@@ -538,7 +663,11 @@ void transpose(const TransposeBlock& t) {
   }
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (E == 4) {
-    if (t.col_stride == t.nb * E && t.nb > 4 && t.nb <= 8 && t.na >= kLanes) return eight_rows(t);
+    const auto shuffled = [](std::int64_t n) { return n >= kLeastShuffled && n <= kMostShuffled; };
+    if (t.col_stride == t.nb * E && shuffled(t.nb) && t.na >= kLanes)
+      return kJoinRows[t.nb - kLeastShuffled](t);
+    if (t.row_stride == t.na * E && shuffled(t.na) && t.nb >= kLanes)
+      return kPartColumns[t.na - kLeastShuffled](t);
   }
 #endif
   if constexpr (E <= 4 && kBlocks > 1) {
