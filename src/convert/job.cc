@@ -152,6 +152,23 @@ void choose_blocks(Job& job, bool cast) noexcept {
   job.b.block = b;
 }
 
+/// Blocks so small that finding one costs as much as moving it: a unit is a loop of them.
+void choose_repeats(Job& job, Pool& pool) noexcept {
+  constexpr std::int64_t kSmall = 2048, kMost = 2 * kMostBytes;
+  const std::int64_t block = job.a.n * job.b.n * job.dst_bytes;
+  const bool even =
+      job.a.count == 1 && job.b.count == 1 && job.a.valid == job.a.n && job.b.valid == job.b.n;
+  if (!even || block > kSmall || job.a.block < job.a.n || job.b.block < job.b.n) return;
+  int best = -1;
+  for (int i = 0; i < pool.count; ++i) {
+    const Loop& loop = pool.loops[i];
+    if (loop.dim < 0 && loop.valid == loop.n && block * loop.n <= kMost &&
+        (best < 0 || loop.n > pool.loops[best].n))
+      best = i;
+  }
+  if (best >= 0) job.across = pool.take(best);
+}
+
 void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast) noexcept {
   job.kind = Kind::transpose;
   append(job.a, pool.loops[ia]);
@@ -162,6 +179,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast) noexcept 
   grow_source(job.a, pool, job.src_bytes, 4 * kLine);
   grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
   choose_blocks(job, cast);
+  if (!cast) choose_repeats(job, pool);
 }
 
 void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
@@ -188,7 +206,7 @@ void order_steps(Job& job, const Pool& pool) noexcept {
   const auto insert = [&](const Step& step) {
     int i = job.step_count++;
     const auto before = [](const Loop& x, const Loop& y) {
-      if ((x.dim >= 0) != (y.dim >= 0)) return y.dim >= 0;
+      if ((x.dim >= 0) != (y.dim >= 0)) return x.dim >= 0;
       return x.os < y.os;
     };
     for (; i > 0 && before(step.loop, job.steps[i - 1].loop); --i) job.steps[i] = job.steps[i - 1];

@@ -38,8 +38,9 @@ struct Job {
   int src_bytes, dst_bytes;  ///< of an element; equal and wider than a scalar where runs are short
   std::int64_t src, dst, param;
   Chain a, b;
-  Loop
-      across;  ///< of a copy: runs of one row that a unit moves together; n = 1 where there is none
+  /// Of a copy: runs of one row that a unit moves together; of a transposition: blocks that it
+  /// does. n = 1 where there is none.
+  Loop across;
   int step_count;
   std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
   std::int64_t units;

@@ -200,8 +200,13 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
     for (std::int64_t b = 0; any_zero_row_ && b < nb; ++b) {
       if (rows_[b] == nullptr) rows_[b] = zero_bytes();
     }
-    gather_crowded_rows();
+    if (job_.across.n == 1) gather_crowded_rows();
     transpose_bytes(block_, job_.dst_bytes);
+    for (std::int64_t k = 1; k < job_.across.n; ++k) {
+      rows_[0] += job_.across.is;
+      columns_[0] += job_.across.os;
+      transpose_bytes(block_, job_.dst_bytes);
+    }
   }
   for (std::int64_t a = block_.na; a < na; ++a) {
     std::memset(block_.column(a), 0, static_cast<std::size_t>(nb * job_.dst_bytes));
@@ -338,9 +343,11 @@ void UnitRunner::zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   locate({zero_bytes(), unit.dst, 0, unit.a, unit.b, true}, na, nb, true);
   const std::int64_t os = stride_of(job_.b, &Loop::os);
   for (std::int64_t a = 0; a < na; ++a) {
-    if (job_.kind == Kind::transpose) {
-      std::memset(columns_[a], 0, static_cast<std::size_t>(nb * job_.dst_bytes));
-    } else {
+    for (std::int64_t k = 0; job_.kind == Kind::transpose && k < job_.across.n; ++k) {
+      std::memset(columns_[a] + k * job_.across.os, 0,
+                  static_cast<std::size_t>(nb * job_.dst_bytes));
+    }
+    if (job_.kind != Kind::transpose) {
       for (std::int64_t b = 0; b < nb; ++b)
         std::memset(columns_[a] + b * os, 0, static_cast<std::size_t>(job_.dst_bytes));
     }
