@@ -184,33 +184,15 @@ HWY_INLINE void square(const Row& row, Byte* to, std::int64_t stride) {
   }
 }
 
-/// Rows far apart, but not so that lines of more than n of them fall into one set of an L2 cache;
-/// columns near each other.
+/// Whether `squares` of n pay: rows far apart, but not so that lines of more than n of them fall
+/// into one set of an L2 cache; columns near each other; not more than half of the last square done
+/// twice.
 inline bool for_squares(const TransposeBlock& t, std::int64_t n) {
   constexpr std::int64_t kNear = 1024, kSets = 65536;
-  return t.col_stride != 0 && t.col_stride <= kNear &&
-         (t.row_stride == 0 || t.row_stride > t.col_stride) &&
-         (t.row_stride == 0 || t.row_stride % kSets != 0 || t.nb <= n);
-}
-
-/// All whole bands of as many rows as a vector has lanes, and a rest of more than half of them, as
-/// many columns at a time: for rows far apart and columns near each other, each of which is then
-/// finished while its lines are near.
-template <int E, Writing kWriting>
-std::int64_t squares(const TransposeBlock& t) {
-  constexpr std::int64_t kN = kBlocks * 16 / E;
-  const std::int64_t stride = t.col_stride, whole = t.nb / kN * kN,
-                     done = 2 * (t.nb - whole) > kN ? t.nb : whole;
-  for (std::int64_t next = 0; next < t.na; next += kN) {
-    const std::int64_t a = std::min(next, t.na - kN);
-    Byte* const column = t.cols[0] + a * stride;
-    for (std::int64_t from = 0; from < done; from += kN) {
-      const std::int64_t b = std::min(from, t.nb - kN);
-      square<E, kWriting>([&](int k) HWY_ATTR { return t.row(b + k) + a * E; }, column + b * E,
-                          stride);
-    }
-  }
-  return done;
+  const bool near = t.col_stride != 0 && t.col_stride <= kNear,
+             far = t.row_stride == 0 ||
+                   (t.row_stride > t.col_stride && (t.nb <= n || t.row_stride % kSets != 0));
+  return near && far && t.na >= n && t.nb >= n && (t.nb % n == 0 || 2 * (t.nb % n) > n);
 }
 
 /// As band_tiles, for columns fewer than a tile: a row is read past its end.
@@ -298,6 +280,23 @@ void band(const TransposeBlock& t, std::int64_t b) {
   band_narrow<E, kB>(t, b, AnyRows<kL>{safe, 0});
 }
 
+/// All rows, as many columns at a time as a vector has lanes: for rows far apart and columns near
+/// each other, each of which is finished while its lines are near.
+template <int E, Writing kWriting>
+void squares(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kBlocks * 16 / E;
+  const std::int64_t stride = t.col_stride;
+  for (std::int64_t next = 0; next < t.na; next += kN) {
+    const std::int64_t a = std::min(next, t.na - kN);
+    Byte* const column = t.cols[0] + a * stride;
+    for (std::int64_t from = 0; from < t.nb; from += kN) {
+      const std::int64_t b = std::min(from, t.nb - kN);
+      square<E, kWriting>([&](int k) HWY_ATTR { return t.row(b + k) + a * E; }, column + b * E,
+                          stride);
+    }
+  }
+}
+
 /// Fewer rows than a tile has. Where columns follow each other without a gap, one is written past
 /// its end and the next puts that right, except near the end of the block.
 template <int E>
@@ -340,6 +339,11 @@ void bands(const TransposeBlock& t) {
     if (t.nb < kL * kB) return bands<E, kB / 2>(t);
   }
   if (t.nb < kL) return thin_band<E>(t);
+  if constexpr (kB == kBlocks && (E == 4 || E == 8)) {
+    if (for_squares(t, kL * kB))
+      return can_stream(t, t.cols[0], kB * 16) ? squares<E, Writing::stream>(t)
+                                               : squares<E, Writing::ahead>(t);
+  }
   std::int64_t b = 0;
   if (t.row_stride != 0 && t.na >= kL && t.col_stride != 0 &&
       ((E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na)) &&
@@ -348,11 +352,6 @@ void bands(const TransposeBlock& t) {
             ? columns_first<E, kB, Writing::stream>(t)
         : t.size == Size::small ? columns_first<E, kB, Writing::plain>(t)
                                 : columns_first<E, kB, Writing::ahead>(t);
-  if constexpr (kB == kBlocks && (E == 4 || E == 8)) {
-    if (b == 0 && std::min(t.na, t.nb) >= kL * kB && for_squares(t, kL * kB))
-      b = can_stream(t, t.cols[0], kB * 16) ? squares<E, Writing::stream>(t)
-                                            : squares<E, Writing::ahead>(t);
-  }
   for (; b + kL * kB <= t.nb; b += kL * kB) band<E, kB>(t, b);
   // The rest is taken again from the end, with the narrowest band that holds it.
   const std::int64_t rest = t.nb - b;
