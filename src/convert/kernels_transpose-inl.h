@@ -241,12 +241,29 @@ void band_wide(const TransposeBlock& t, std::int64_t b) {
   }
 }
 
+/// As many rows from b as a vector has lanes, all columns, of which there are whole squares.
+template <int E>
+void band_squares(const TransposeBlock& t, std::int64_t b) {
+  constexpr std::int64_t kN = kBlocks * 16 / E;
+  for (std::int64_t a = 0; a < t.na; a += kN) {
+    const Byte* const first = t.row(b) + a * E;
+    square<E, Writing::ahead>([&](int k) HWY_ATTR { return first + k * t.row_stride; },
+                              t.column(a) + b * E, t.col_stride);
+  }
+}
+
 template <int E, int kB>
 void band(const TransposeBlock& t, std::int64_t b) {
   constexpr int kL = 16 / E;
   constexpr int kRows = kL * kB;
   if constexpr (kB == 1 && kBlocks > 1) {
     if (t.na >= 2 * kL) return band_wide<E>(t, b);
+  }
+  if constexpr (kB == kBlocks && (E == 4 || E == 8)) {
+    // Beyond L2 the wait is for memory, and fewer columns at once are better.
+    if (t.size == Size::small && t.row_stride != 0 && far_columns(t.col_stride) &&
+        t.na % kRows == 0)
+      return band_squares<E>(t, b);
   }
   if (t.na >= kL) {
     const std::int64_t last = (t.na - kL) * E;
