@@ -12,8 +12,11 @@
 namespace stowage::conversion {
 namespace {
 
-/// A smaller tensor stays on one thread; a task is never much smaller than this.
-constexpr std::size_t kTaskBytes = 32 * 1024;
+/// What a thread is woken for.
+constexpr std::size_t kThreadBytes = 32 * 1024;
+/// Each thread has up to kTasks, so that others can help it; but whoever does finds the lines in
+/// another core's cache, so that a task is never smaller than this.
+constexpr std::size_t kTaskBytes = 128 * 1024, kTasks = 4;
 /// More than most L2 caches hold.
 constexpr std::size_t kLargeBytes = 4u << 20;
 /// What several nests write before they go on.
@@ -85,8 +88,9 @@ void Program::set_map(const ScalarMap& map, const Mapping& src, const Mapping& d
 void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
   std::size_t parts = 1;
   if (pool != nullptr && pool->threads() > 1) {
-    parts = std::clamp<std::size_t>(dst_size_ / kTaskBytes, 1,
-                                    static_cast<std::size_t>(pool->threads()) * 4);
+    const auto threads = std::clamp<std::size_t>(dst_size_ / kThreadBytes, 1,
+                                                 static_cast<std::size_t>(pool->threads()));
+    parts = threads * std::clamp<std::size_t>(dst_size_ / threads / kTaskBytes, 1, kTasks);
   }
   // Where several nests make one tensor, each part of it is finished while its lines are near.
   const bool several = plan_.count() > 1 && plan_.count() <= kKept;
