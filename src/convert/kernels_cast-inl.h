@@ -147,6 +147,22 @@ HWY_INLINE FloatVec load_as_float(const typename Stored<kType>::Type* p) {
   }
 }
 
+/// The low bits of each lane.
+template <class T>
+HWY_INLINE void store_low(hn::Vec<BitsTag> v, T* p) {
+#if HWY_TARGET <= HWY_AVX3  // Highway goes by two shuffles and constants
+  if constexpr (sizeof(T) == 1) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(v.raw));
+  } else {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(v.raw));
+  }
+#else
+  using Low = hwy::MakeUnsigned<T>;
+  const hn::Rebind<Low, FloatTag> d;
+  hn::StoreU(hn::TruncateTo(d, v), d, reinterpret_cast<Low*>(p));
+#endif
+}
+
 template <Fast kType>
 HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
   using T = typename Stored<kType>::Type;
@@ -171,12 +187,14 @@ HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
     constexpr float kHigh = static_cast<float>(hwy::LimitsMax<T>());
     const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
     const auto clamped = hn::Min(hn::Max(number, hn::Set(df, kLow)), hn::Set(df, kHigh));
-    const auto whole = hn::NearestInt(clamped);
     if constexpr (kType == Fast::i32) {
       const auto over = hn::RebindMask(di, hn::Ge(clamped, hn::Set(df, 0x1p31f)));
-      hn::StoreU(hn::IfThenElse(over, hn::Set(di, hwy::LimitsMax<T>()), whole), d, p);
+      hn::StoreU(hn::IfThenElse(over, hn::Set(di, hwy::LimitsMax<T>()), hn::NearestInt(clamped)), d,
+                 p);
     } else {
-      hn::StoreU(hn::DemoteTo(d, whole), d, p);
+      // So large a sum has no fraction: it is rounded to nearest even, and its low bits are the
+      // integer.
+      store_low(hn::BitCast(du, hn::Add(clamped, hn::Set(df, 0x1.8p23f))), p);
     }
   }
 }
