@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -235,6 +236,28 @@ TEST(Convert, WideAndCrowded) {
   }
 }
 
+// Pixel shuffles: blocks of a few hundred bytes, many of them.
+TEST(Convert, TinyBlocks) {
+  Random random(16);
+  for (const std::int64_t r : {2, 3, 4}) {
+    for (const std::int64_t channels : {1, 5, 8}) {
+      for (const DType dtype : {DType::u8, DType::f16, DType::f32}) {
+        for (const std::int64_t w : {1, 7, 16, 33}) {
+          const Shape shape("ncpqhw", {2, channels, r, r, 9, w});
+          for (const char* to : {"n c h p w q", "n h p w q c", "n c/4 h p w q c%4"}) {
+            for (const char* from : {"n c p q h w", "n h w c p q"}) {
+              ASSERT_EQ(difference({from, to, shape, dtype, dtype, {}, {}, {}}, random, nullptr),
+                        "");
+              ASSERT_EQ(difference({to, from, shape, dtype, dtype, {}, {}, {}}, random, nullptr),
+                        "");
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 /// Random radices, order, groups and alignment over axes a, b, ...
 std::string random_layout(Random& random, int rank) {
   std::vector<std::string> factors;
@@ -361,6 +384,38 @@ TEST(Convert, SameBitsForEveryInstructionSet) {
     }
     conversion::use_instruction_set(0);
     if (HasFailure()) return;
+  }
+}
+
+// Integers, what lies between them, and what is far outside, not finite or not a number.
+TEST(Convert, RoundsToNearestEvenAndSaturates) {
+  std::vector<float> from;
+  for (int i = -70000; i <= 70000; ++i) {
+    for (const float part : {0.0f, 0.49f, 0.5f, 0.51f})
+      from.push_back(static_cast<float>(i) + part);
+  }
+  for (const float x : {1e10f, 4194304.5f, 2147483648.0f, 1e-40f, HUGE_VALF, std::nanf("")}) {
+    from.push_back(x);
+    from.push_back(-x);
+  }
+  const Shape shape("w", {static_cast<std::int64_t>(from.size())});
+  const Layout layout = Layout::parse("w");
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    conversion::use_instruction_set(target);
+    for (const DType dtype : {DType::u8, DType::i8, DType::u16, DType::i16, DType::i32}) {
+      const auto bytes = static_cast<std::size_t>(dtype_bytes(dtype));
+      std::vector<unsigned char> got(from.size() * bytes);
+      Conversion(DType::f32, Mapping(layout, shape, 4), dtype,
+                 Mapping(layout, shape, dtype_bytes(dtype)))
+          .run(from.data(), got.data());
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        std::int32_t want = 0;
+        cast_by_oracle(DType::f32, &from[i], dtype, &want);
+        ASSERT_EQ(std::memcmp(&want, &got[i * bytes], bytes), 0)
+            << from[i] << " to " << dtype_name(dtype) << ", instruction set " << target;
+      }
+    }
+    conversion::use_instruction_set(0);
   }
 }
 
