@@ -28,6 +28,7 @@ struct TransposeBlock {
   std::int64_t row_stride;  ///< 0: rows are a table
   std::int64_t col_stride;  ///< 0: columns are a table
   Size size;                ///< of the whole destination
+  bool copied = false;      ///< the rows are a copy and in the cache
 
   const Byte* row(std::int64_t b) const {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b];

@@ -362,9 +362,12 @@ void bands(const TransposeBlock& t) {
                                                : squares<E, Writing::ahead>(t);
   }
   std::int64_t b = 0;
-  if (t.row_stride != 0 && t.na >= kL && t.col_stride != 0 &&
-      ((E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na)) &&
-      !crowded(t.row_stride, kL * kB))
+  const bool even = t.row_stride != 0 && t.col_stride != 0 && t.na >= kL;
+  const bool crowd =
+      (E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na);
+  // Beyond L2 it is worth more to read each line once, if there are several in a row.
+  const bool once = t.size != Size::small && !t.copied && E >= 4 && t.na * E >= 128;
+  if (even && crowd && !once && !crowded(t.row_stride, kL * kB))
     b = t.na % kL == 0 && can_stream(t, t.cols[0], kB * 16)
             ? columns_first<E, kB, Writing::stream>(t)
         : t.size == Size::small ? columns_first<E, kB, Writing::plain>(t)

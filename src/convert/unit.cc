@@ -145,6 +145,7 @@ void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool
   block_.row_stride = 0;
   block_.col_stride = 0;
   block_.src_end = src_end_;
+  block_.copied = false;
   block_.na = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
   if (!full && job_.b.count == 1 && unit.b + nb <= job_.b.valid) {
     block_.row_stride = job_.b.loops[0].is;
@@ -187,6 +188,7 @@ void UnitRunner::gather_crowded_rows() noexcept {
   rows_[0] = scratch_;
   block_.row_stride = pitch;
   block_.src_end = scratch_ + kScratchBytes;
+  block_.copied = true;
 }
 
 void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
