@@ -259,7 +259,7 @@ void band(const TransposeBlock& t, std::int64_t b) {
   if constexpr (kB == 1 && kBlocks > 1) {
     if (t.na >= 2 * kL) return band_wide<E>(t, b);
   }
-  if constexpr (kB == kBlocks && (E == 4 || E == 8)) {
+  if constexpr (kB == 4 && (E == 4 || E == 8)) {  // where there are 32 registers
     // Beyond L2 the wait is for memory, and fewer columns at once are better.
     if (t.size == Size::small && t.row_stride != 0 && far_columns(t.col_stride) &&
         t.na % kRows == 0)
