@@ -63,6 +63,23 @@ def summary(rows):
             print(f"  {case['case']} {case['shape']} {case['src']}: {found['stowage']:.2f} (best other {best:.2f}): {why}")
 
 
+def scaling(rows, one):
+    """What becomes of each fraction with more threads."""
+    before = {key_of(case): (found["stowage"], us) for case, found, us in one}
+    ratios = [(found["stowage"] / before[key_of(case)][0], case, found, us) for case, found, us in rows]
+    kept = sum(ratio >= 0.8 for ratio, *_ in ratios)
+    mean = math.exp(statistics.fmean(math.log(ratio) for ratio, *_ in ratios))
+    print(f"\n{kept} of {len(ratios)} cases keep 0.8 of their fraction; geometric mean of the ratios {mean:.2f}")
+    for ratio, case, found, us in sorted(ratios, key=lambda r: r[0]):
+        if ratio >= 0.8:
+            break
+        fraction, us_before = before[key_of(case)]
+        print(
+            f"  {case['case']} {case['shape']} {case['src']}: {fraction:.2f} to {found['stowage']:.2f} "
+            f"(memcpy {us_before:.1f} to {us:.1f} us, stowage {us_before / fraction:.1f} to {us / found['stowage']:.1f} us)"
+        )
+
+
 def plot(rows, run, out):
     import matplotlib
 
@@ -91,12 +108,15 @@ def plot(rows, run, out):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("runs", nargs="+", type=pathlib.Path, help="files of bench_convert --json")
+    parser.add_argument("--one", nargs="+", type=pathlib.Path, help="runs of one thread, to compare with")
     parser.add_argument("--svg", help="also draw the cases that have a goal (needs matplotlib)")
     args = parser.parse_args()
     runs = [json.loads(path.read_text()) for path in args.runs]
     rows = medians(runs)
     table(rows)
     summary(rows)
+    if args.one:
+        scaling(rows, medians([json.loads(path.read_text()) for path in args.one]))
     if args.svg:
         plot(rows, runs[0], args.svg)
 

@@ -303,13 +303,17 @@ template <int E, Writing kWriting>
 void squares(const TransposeBlock& t) {
   constexpr std::int64_t kN = kBlocks * 16 / E;
   const std::int64_t stride = t.col_stride;
-  for (std::int64_t next = 0; next < t.na; next += kN) {
-    const std::int64_t a = std::min(next, t.na - kN);
-    Byte* const column = t.cols[0] + a * stride;
-    for (std::int64_t from = 0; from < t.nb; from += kN) {
-      const std::int64_t b = std::min(from, t.nb - kN);
-      square<E, kWriting>([&](int k) HWY_ATTR { return t.row(b + k) + a * E; }, column + b * E,
-                          stride);
+  constexpr std::int64_t kStreams = 32;  // as many as the hardware follows
+  for (std::int64_t first = 0; first < t.nb; first += kStreams) {
+    const std::int64_t end = std::min(first + kStreams, t.nb);
+    for (std::int64_t next = 0; next < t.na; next += kN) {
+      const std::int64_t a = std::min(next, t.na - kN);
+      Byte* const column = t.cols[0] + a * stride;
+      for (std::int64_t from = first; from < end; from += kN) {
+        const std::int64_t b = std::min(from, t.nb - kN);
+        square<E, kWriting>([&](int k) HWY_ATTR { return t.row(b + k) + a * E; }, column + b * E,
+                            stride);
+      }
     }
   }
 }
@@ -356,7 +360,7 @@ void bands(const TransposeBlock& t) {
     if (t.nb < kL * kB) return bands<E, kB / 2>(t);
   }
   if (t.nb < kL) return thin_band<E>(t);
-  if constexpr (kB == kBlocks && (E == 4 || E == 8)) {
+  if constexpr (kBlocks > 1 && kB == kBlocks && (E == 4 || E == 8)) {
     if (for_squares(t, kL * kB))
       return can_stream(t, t.cols[0], kB * 16) ? squares<E, Writing::stream>(t)
                                                : squares<E, Writing::ahead>(t);
