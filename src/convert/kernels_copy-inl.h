@@ -120,7 +120,7 @@ HWY_INLINE void copy_dense_pieces(const CopyBlock& c, std::int64_t rows, const B
   if (c.is == c.valid && kBlocks * c.valid <= 16) {  // one load holds all of them
     alignas(64) Byte order[16 * kBlocks];
     for (int i = 0; i < 16 * kBlocks; ++i)
-      order[i] = i % 16 < c.valid ? static_cast<Byte>(i / 16 * c.valid + i % 16) : 0x80;
+      order[i] = i % 16 < c.valid ? static_cast<Byte>(i / 16 * c.valid + i % 16) : Byte{0x80};
     const auto spread = hn::Load(d, order);
     for (; r + kBlocks <= rows; r += kBlocks, to += 16 * kBlocks) {
       prefetch_for_write(to + 512);
