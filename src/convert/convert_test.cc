@@ -236,6 +236,27 @@ TEST(Convert, WideAndCrowded) {
   }
 }
 
+// Stores past the caches need whole lines, which not all of a pixel's channels fill.
+TEST(Convert, HugeWithPitch) {
+  Random random(17);
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    SCOPED_TRACE(target);
+    conversion::use_instruction_set(target);
+    for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
+      for (const std::int64_t channels : {13, 16, 29, 30, 61, 64, 125}) {
+        const Shape shape("nchw", {1, channels, 8, 64});
+        ASSERT_EQ(difference({"n c h w", "n h w (c)~64B", shape, dtype, dtype, {}, {}, {}}, random,
+                             nullptr, {.huge_from = 0}),
+                  "");
+        ASSERT_EQ(difference({"n h w c", "n c (h w)~64B", shape, dtype, dtype, {}, {}, {}}, random,
+                             nullptr, {.huge_from = 0}),
+                  "");
+      }
+    }
+    conversion::use_instruction_set(0);
+  }
+}
+
 // Pixel shuffles: blocks of a few hundred bytes, many of them.
 TEST(Convert, TinyBlocks) {
   Random random(16);

@@ -362,8 +362,9 @@ void bands(const TransposeBlock& t) {
   if (t.nb < kL) return thin_band<E>(t);
   if constexpr (kBlocks > 1 && kB == kBlocks && (E == 4 || E == 8)) {
     if (for_squares(t, kL * kB))
-      return can_stream(t, t.cols[0], kB * 16) ? squares<E, Writing::stream>(t)
-                                               : squares<E, Writing::ahead>(t);
+      return t.nb % (kL * kB) == 0 && can_stream(t, t.cols[0], kB * 16)
+                 ? squares<E, Writing::stream>(t)
+                 : squares<E, Writing::ahead>(t);
   }
   std::int64_t b = 0;
   const bool even = t.row_stride != 0 && t.col_stride != 0 && t.na >= kL;

@@ -345,11 +345,11 @@ void UnitRunner::zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   locate({zero_bytes(), unit.dst, 0, unit.a, unit.b, true}, na, nb, true);
   const std::int64_t os = stride_of(job_.b, &Loop::os);
   for (std::int64_t a = 0; a < na; ++a) {
-    for (std::int64_t k = 0; job_.kind == Kind::transpose && k < job_.across.n; ++k) {
-      std::memset(columns_[a] + k * job_.across.os, 0,
-                  static_cast<std::size_t>(nb * job_.dst_bytes));
-    }
-    if (job_.kind != Kind::transpose) {
+    if (job_.kind == Kind::transpose) {
+      for (std::int64_t k = 0; k < job_.across.n; ++k)
+        std::memset(columns_[a] + k * job_.across.os, 0,
+                    static_cast<std::size_t>(nb * job_.dst_bytes));
+    } else {
       for (std::int64_t b = 0; b < nb; ++b)
         std::memset(columns_[a] + b * os, 0, static_cast<std::size_t>(job_.dst_bytes));
     }
