@@ -19,7 +19,6 @@ namespace {
 
 struct Arguments {
   std::string set = "goals", filter, only, json, from, to, shape, dtype = "f32";
-  int threads = 1;
   bool check = true;
   Settings settings;
 };
@@ -49,7 +48,7 @@ Arguments parse(int argc, char** argv) {
     } else if (key == "--json") {
       a.json = value();
     } else if (key == "--threads") {
-      a.threads = a.settings.threads = std::atoi(value());
+      a.settings.threads = std::atoi(value());
     } else if (key == "--rounds") {
       a.settings.rounds = std::max(1, std::atoi(value()));
     } else if (key == "--cold") {
@@ -137,16 +136,16 @@ nlohmann::json run_case(const Case& c, const Arguments& args, ThreadPool& pool) 
 
 int run(int argc, char** argv) {
   const Arguments args = parse(argc, argv);
-  ThreadPool pool(args.threads);
+  ThreadPool pool(args.settings.threads);
   nlohmann::json report = {{"machine", machine()},
-                           {"threads", args.threads},
+                           {"threads", args.settings.threads},
                            {"state", args.settings.cold ? "cold" : "warm"},
                            {"rounds", args.settings.rounds},
                            {"cases", nlohmann::json::array()}};
   std::printf(
       "%s, %d thread(s), %s caches; columns: case, shape, type, bytes moved, kernel, memcpy us, "
       "then fractions of memcpy's speed\n",
-      machine().c_str(), args.threads, args.settings.cold ? "cold" : "warm");
+      machine().c_str(), args.settings.threads, args.settings.cold ? "cold" : "warm");
   if (!args.shape.empty()) {
     const DType dtype = parse_dtype(args.dtype);
     report["cases"].push_back(
