@@ -127,7 +127,7 @@ class Bench {
     session_.run();
     const double ran = watch.ms();
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      session_.read_output(static_cast<int>(i), outputs_[i].view());
+      session_.read_output(static_cast<int>(i), outputs_[i].mutable_view());
     }
     const double whole = watch.ms();
     return {whole, given + (whole - ran)};
@@ -169,9 +169,9 @@ int run(BenchOptions options, std::ostream& out) {
   const ModelDoors model = model_doors(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
   if (deployment.has_value() && !options.json) out << ignored_note(*deployment);
-  const int threads = thread_count(options.threads);
   const Loaded loaded = load_model(options, parse_shapes(options.shapes, model.inputs));
-  Session session(loaded.plan, threads);
+  Session session(loaded.plan);
+  const int threads = loaded.plan->threads;
   if (deployment.has_value()) check_outputs(*deployment, session.outputs(), loaded.source_format);
   const Samples samples = Bench(*loaded.plan, session).measure(options);
   const double least = *std::min_element(samples.whole.begin(), samples.whole.end());

@@ -94,6 +94,7 @@ class Net {
 double session_us(const std::shared_ptr<Graph>& graph, PlanOptions::Planner planner) {
   PlanOptions options;
   options.planner = planner;
+  options.simplify = false;
   Session session(make_plan(graph, options));
   session.set_input(0, Tensor(DType::f32, session.inputs()[0].shape).view());
   return measure([&] { session.run(); });
@@ -101,16 +102,17 @@ double session_us(const std::shared_ptr<Graph>& graph, PlanOptions::Planner plan
 
 double reference_us(const std::shared_ptr<Graph>& graph) {
   const NodeRef node(*graph, 0);
+  ReferenceViews views(node);
   std::vector<Tensor> tensors;
-  std::vector<TensorView> in, out;
-  for (const auto& [values, views] :
-       {std::pair{&node.node().inputs, &in}, std::pair{&node.node().outputs, &out}}) {
-    for (const ValueId v : *values) {
-      tensors.emplace_back(graph->value(v).dtype, graph->value(v).shape);
-      views->push_back(tensors.back().view());
+  const auto bind = [&](const std::vector<ValueId>& values, auto& list) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      tensors.emplace_back(graph->value(values[i]).dtype, graph->value(values[i]).shape);
+      list[i].data = tensors.back().data();
     }
-  }
-  return measure([&] { run_reference(node, in, out); });
+  };
+  bind(node.node().inputs, views.in);
+  bind(node.node().outputs, views.out);
+  return measure([&] { run_reference(node, views.in, views.out); });
 }
 
 /// GFLOP/s that a lane reaches in a convolution, divided by the efficiency that the kernel claims.

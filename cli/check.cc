@@ -164,7 +164,7 @@ class Case {
     shapes_ = shapes;
     known_.clear();
     const auto plan = [&] {
-      session_.emplace(load_model(options_, shapes, known_).plan, thread_count(options_.threads));
+      session_.emplace(load_model(options_, shapes, known_).plan);
     };
     for (const bool integers_only : {true, false}) {
       try {

@@ -247,7 +247,7 @@ Picture output_picture(const Tensor& output, OutputRange range, bool bgr, const 
   ScalarMap map;
   map.norm = norm;
   Conversion(tensor.dtype(), tensor.mapping(), view.dtype, view.mapping, map)
-      .run(tensor.data(), view.data);
+      .run(tensor.data(), picture.pixels.data());
   if (bgr) swap_red_blue(picture);
   return picture;
 }

@@ -174,7 +174,7 @@ class Case {
     ModelOptions options = options_;
     options.planner = planner;
     const Loaded loaded = load_model(options, shapes_);
-    Session session(loaded.plan, thread_count(options.threads));
+    Session session(loaded.plan);
     check_outputs(deployment_, session.outputs(), loaded.source_format);
     for (const InputData& item : data_) {
       const auto format = formats_.find(item.name);

@@ -294,10 +294,7 @@ TensorView view_as(const Tensor& tensor, const Port& port, const std::vector<int
     fail(ErrorCode::bad_input, "input '", port.name, "' has shape ", want.extents(), ", not ",
          have.extents(), "; give data of that shape, or another --shape");
   }
-  TensorView view = tensor.view();
-  view.mapping =
-      Mapping(tensor.layout().renamed(have.axes(), axes), want, dtype_bytes(tensor.dtype()));
-  return view;
+  return {tensor.dtype(), want, tensor.layout().renamed(have.axes(), axes), tensor.data()};
 }
 
 }  // namespace stowage::cli

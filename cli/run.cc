@@ -184,7 +184,7 @@ class Run {
     const Shapes shapes = bind_shapes(options_, model, in_formats_, data);
     const Loaded loaded = load_model(options_, shapes);
     format_ = loaded.source_format;
-    Session session(loaded.plan, thread_count(options_.threads));
+    Session session(loaded.plan);
     if (deployment.has_value()) check_outputs(*deployment, session.outputs(), format_);
     out_formats_ =
         parse_formats("--output-format", options_.output_formats, names_of(session.outputs()));

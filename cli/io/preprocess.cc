@@ -237,9 +237,7 @@ TensorView picture_view(const Picture& picture, const Shape& shape, const ImageP
   }
   for (const int i : {port.height_axis, port.width_axis, port.channel_axis})
     axes.push_back(shape.axis(i));
-  return TensorView{
-      DType::u8, Mapping(Layout::row_major(axes), shape, 1),
-      const_cast<std::byte*>(reinterpret_cast<const std::byte*>(picture.pixels.data()))};
+  return {DType::u8, shape, Layout::row_major(axes), picture.pixels.data()};
 }
 
 ResizeFit parse_resize_fit(std::string_view word) {

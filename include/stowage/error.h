@@ -20,8 +20,9 @@ enum class ErrorCode : int {
 };
 
 /// One sentence, and the trail of what was being done: `axis 7 is out of range for rank 4
-/// [node 'prob' (Softmax) < importing m.onnx]`. Thrown by everything that runs before
-/// `Session::run`; kernels and conversions never throw.
+/// [node 'prob' (Softmax) < importing m.onnx]`. Kernels and conversions
+/// never throw; what can fail fails before `Session::run`, which itself throws only what its
+/// comment names.
 class Error : public std::exception {
  public:
   Error(ErrorCode code, std::string sentence);

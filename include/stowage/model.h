@@ -40,7 +40,8 @@ struct ImportOptions {
 /// In the library stowage::import.
 std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options = {});
 
-/// Labelled patches: folds constants and BatchNorm, fuses activations and residuals.
+/// Labelled patches: folds constants and BatchNorm, fuses activations and residuals. make_plan
+/// does it where it has not been done.
 void simplify(Graph& graph);
 
 /// What one thread of a machine does, as far as plans depend on it; `stowage calibrate` measures
@@ -58,7 +59,9 @@ struct Rates {
 };
 
 struct PlanOptions {
-  int threads = 1;
+  int threads = 1;  ///< that a session of the plan runs on, the caller included; 1 to 256
+  /// Runs `simplify` first, unless the graph has been simplified already.
+  bool simplify = true;
   /// optimal: the cheapest plan that can be found, never dearer than the other two.
   /// rule: MACE's lists and its pass forward. source: every value in the order of the file.
   enum class Planner { optimal, rule, source } planner = Planner::optimal;
@@ -71,8 +74,10 @@ struct PlanOptions {
   Limits limits;
 };
 
-/// Chooses layouts and kernels, inserts conversions, converts the weights, lays out the arena.
-/// The graph's constants are released as they are converted: pass a graph you no longer need.
+/// Simplifies, chooses layouts and kernels, inserts conversions, converts the weights, lays out
+/// the arena. The graph's constants are released as they are converted when the plan is its only
+/// owner: pass a graph you no longer need. Throws Error(usage) without a graph or for a number of
+/// threads out of range, Error(limit) above the limits.
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph,
                                       const PlanOptions& options = {});
 
@@ -90,8 +95,9 @@ struct Port {
 /// sessions of one plan are independent of each other.
 class Session {
  public:
-  /// `threads`: workers, the caller included. Throws Error(limit) when memory is short.
-  explicit Session(std::shared_ptr<const Plan> plan, int threads = 1);
+  /// Starts the threads that the plan was made for, the caller being one of them. Throws
+  /// Error(usage) without a plan, Error(limit) when memory or threads are short.
+  explicit Session(std::shared_ptr<const Plan> plan);
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -105,17 +111,18 @@ class Session {
   /// Axes are matched by name where the names are the port's, whatever their order, else by
   /// position. So data in another format than the model's needs no copy: the picture [1,H,W,3] for
   /// a port over n c h w is a view with Mapping(Layout::parse("NHWC"), port.shape, 1).
-  /// Throws Error(bad_input) when shape or dtype do not fit.
+  /// Throws Error(bad_input) when shape or dtype do not fit, Error(usage) for a null pointer.
   void set_input(int i, const TensorView& view, std::span<const float> mean = {},
                  std::span<const float> norm = {});
 
-  /// Computes. Throws Error(bad_input) only for what the data shows (an index out of range).
+  /// Computes. Throws Error(usage) when an input was never set, Error(bad_input) for what only the
+  /// data can show (an index out of range), nothing else.
   void run();
 
-  /// Output `i` of the last run, row-major in source order.
+  /// Output `i` of the last run, row-major in source order. Throws Error(usage) before the first.
   Tensor output(int i) const;
   /// Likewise, into a view of any layout and the same shape.
-  void read_output(int i, const TensorView& into) const;
+  void read_output(int i, const MutableTensorView& into) const;
 
   /// Index of the input or output of that name. Throws Error(usage) that lists the names.
   int input_index(std::string_view name) const;

@@ -10,12 +10,28 @@
 
 namespace stowage {
 
-/// Borrowed bytes with the mapping that gives them meaning. `data` may be const in spirit:
-/// functions that only read take `const TensorView&`.
+/// Borrowed bytes that are read, with the mapping that gives them meaning. `data` points at cell 0.
 struct TensorView {
-  DType dtype = DType::f32;
+  /// Throws Error(usage) when the mapping's elements are not of the dtype's size.
+  TensorView(DType dtype, const Mapping& mapping, const void* data);
+  /// Binds the layout to the shape; throws what Mapping throws.
+  TensorView(DType dtype, const Shape& shape, const Layout& layout, const void* data);
+
+  DType dtype;
   Mapping mapping;
-  std::byte* data = nullptr;
+  const std::byte* data;
+};
+
+/// Borrowed bytes that are written.
+struct MutableTensorView {
+  MutableTensorView(DType dtype, const Mapping& mapping, void* data);
+  MutableTensorView(DType dtype, const Shape& shape, const Layout& layout, void* data);
+
+  operator TensorView() const { return {dtype, mapping, data}; }
+
+  DType dtype;
+  Mapping mapping;
+  std::byte* data;
 };
 
 /// Owned bytes, 64-byte aligned, with room for one full vector behind the last cell.
@@ -47,20 +63,22 @@ class Tensor {
 
   const std::byte* data() const noexcept { return data_.get(); }
 
-  /// The cells as T; T must have the size of the dtype.
+  /// The cells as T. Throws Error(usage) unless T has the size of the dtype.
   template <class T>
-  std::span<T> as() noexcept {
+  std::span<T> as() {
+    expect_element_bytes(sizeof(T));
     return {reinterpret_cast<T*>(data_.get()), static_cast<std::size_t>(mapping_.cells())};
   }
 
   template <class T>
-  std::span<const T> as() const noexcept {
+  std::span<const T> as() const {
+    expect_element_bytes(sizeof(T));
     return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(mapping_.cells())};
   }
 
-  TensorView view() const noexcept {
-    return {dtype_, mapping_, const_cast<std::byte*>(data_.get())};
-  }
+  TensorView view() const { return {dtype_, mapping_, data_.get()}; }
+
+  MutableTensorView mutable_view() { return {dtype_, mapping_, data_.get()}; }
 
   /// The same bytes under another shape of as many elements, row-major on both sides.
   /// Throws Error(usage) otherwise.
@@ -70,6 +88,8 @@ class Tensor {
   struct Free {
     void operator()(std::byte* p) const noexcept;
   };
+
+  void expect_element_bytes(std::size_t bytes) const;
 
   DType dtype_ = DType::f32;
   Mapping mapping_;

@@ -8,10 +8,14 @@
 
 namespace stowage {
 
-ThreadPool::ThreadPool(int threads) : threads_(threads), pool_(nullptr) {
+void expect_threads(int threads) {
   if (threads < 1 || threads > 256) {
     fail(ErrorCode::usage, "the number of threads must be 1 to 256, not ", threads);
   }
+}
+
+ThreadPool::ThreadPool(int threads) : threads_(threads), pool_(nullptr) {
+  expect_threads(threads);
   if (threads == 1) return;
   pool_ = pthreadpool_create(static_cast<std::size_t>(threads));
   if (pool_ == nullptr) fail(ErrorCode::limit, "cannot start ", threads, " threads");

@@ -9,10 +9,13 @@ struct pthreadpool;
 
 namespace stowage {
 
+/// Throws Error(usage) unless 1 <= threads <= 256.
+void expect_threads(int threads);
+
 /// `threads` workers, the caller included. One call of `run` at a time.
 class ThreadPool {
  public:
-  /// Throws Error(usage) unless 1 <= threads <= 256.
+  /// Throws what expect_threads throws, Error(limit) when the threads cannot be started.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

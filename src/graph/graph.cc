@@ -25,6 +25,12 @@ ValueId Graph::add_constant(std::string value_name, Tensor tensor) {
 
 NodeId Graph::add_node(Node node) {
   const NodeId id = node_count();
+  if (node.outputs.empty()) node.outputs.push_back(kNoValue);
+  if (node.outputs[0] == kNoValue) {
+    Value unread;
+    unread.name = node.name + " (output 0)";
+    node.outputs[0] = add_value(std::move(unread));
+  }
   for (ValueId v : node.outputs) {
     if (v == kNoValue) continue;
     if (value(v).producer != kNoNode) {

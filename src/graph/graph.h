@@ -74,10 +74,12 @@ class Graph {
   std::string name;  ///< of the model
   DataFormat source_format = DataFormat::nchw;
   std::vector<ValueId> inputs, outputs;  ///< in the order of the file
+  bool simplified = false;               ///< simplify has run
 
   ValueId add_value(Value value);
   ValueId add_constant(std::string value_name, Tensor tensor);
-  /// Appends a node; its outputs' producer is set. Nodes need not be added in order.
+  /// Appends a node; its outputs' producer is set. Nodes need not be added in order. Output 0 is
+  /// always there, as operators expect: it becomes a value that nobody reads where it is absent.
   NodeId add_node(Node node);
 
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }

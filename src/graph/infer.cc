@@ -12,24 +12,19 @@ namespace {
 
 void fold(const NodeRef& node) {
   Graph& graph = node.graph();
-  std::vector<TensorView> in, out;
-  std::vector<Tensor> results;
-  results.reserve(node.node().outputs.size());
-  for (ValueId v : node.node().inputs) {
-    const Tensor* t = v == kNoValue ? nullptr : graph.value(v).constant.get();
-    in.push_back(t == nullptr ? TensorView{DType::f32, Mapping(Layout(), Shape(), 4), nullptr}
-                              : t->view());
+  ReferenceViews views(node);
+  std::vector<Tensor> results(node.node().outputs.size());
+  for (std::size_t i = 0; i < views.in.size(); ++i) {
+    const ValueId v = node.node().inputs[i];
+    if (v != kNoValue) views.in[i].data = graph.value(v).constant->data();
   }
-  for (ValueId v : node.node().outputs) {
-    if (v == kNoValue) {
-      results.emplace_back();
-      out.push_back({DType::f32, Mapping(Layout(), Shape(), 4), nullptr});
-    } else {
-      results.emplace_back(graph.value(v).dtype, graph.value(v).shape);
-      out.push_back(results.back().view());
-    }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const ValueId v = node.node().outputs[i];
+    if (v == kNoValue) continue;
+    results[i] = Tensor(graph.value(v).dtype, graph.value(v).shape);
+    views.out[i].data = results[i].data();
   }
-  run_reference(node, in, out);
+  run_reference(node, views.in, views.out);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const ValueId v = node.node().outputs[i];
     if (v == kNoValue) continue;

@@ -177,8 +177,8 @@ struct ForeignName {
 /// can show (an index out of range).
 struct ReferenceArgs {
   const NodeRef& node;
-  std::span<const TensorView> in;   ///< data is null where an input is absent
-  std::span<const TensorView> out;  ///< data is null where nobody wants the output
+  std::span<const TensorView> in;          ///< data is null where an input is absent
+  std::span<const MutableTensorView> out;  ///< data is null where nobody wants the output
 
   template <class T>
   const T* input(std::size_t i) const {
@@ -222,6 +222,14 @@ ForeignMatch find_foreign_op(std::string_view format, std::string_view type);
 
 /// Runs the reference and then the epilogue.
 void run_reference(const NodeRef& node, std::span<const TensorView> in,
-                   std::span<const TensorView> out);
+                   std::span<const MutableTensorView> out);
+
+/// Row-major views of the operands of a node, without data: what a reference is called with.
+struct ReferenceViews {
+  explicit ReferenceViews(const NodeRef& node);
+
+  std::vector<TensorView> in;
+  std::vector<MutableTensorView> out;
+};
 
 }  // namespace stowage

@@ -43,12 +43,27 @@ std::int64_t channel_run(const Shape& shape) {
 
 }  // namespace
 
+ReferenceViews::ReferenceViews(const NodeRef& node) {
+  const auto add = [&](const std::vector<ValueId>& values, auto& list) {
+    for (ValueId v : values) {
+      if (v == kNoValue) {
+        list.emplace_back(DType::f32, Shape(), Layout(), nullptr);
+      } else {
+        const Value& value = node.graph().value(v);
+        list.emplace_back(value.dtype, value.shape, Layout::row_major(value.shape), nullptr);
+      }
+    }
+  };
+  add(node.node().inputs, in);
+  add(node.node().outputs, out);
+}
+
 void run_reference(const NodeRef& node, std::span<const TensorView> in,
-                   std::span<const TensorView> out) {
+                   std::span<const MutableTensorView> out) {
   node.node().op->reference({node, in, out});
   const Epilogue& e = node.node().epilogue;
   if (e.empty()) return;
-  const TensorView& y = out[0];
+  const MutableTensorView& y = out[0];
   if (y.dtype != DType::f32) {
     fail(ErrorCode::internal, "an epilogue on ", dtype_name(y.dtype), "; this is a bug in Stowage");
   }

@@ -457,5 +457,21 @@ TEST(OnnxModels, AnInputWithoutShapeTakesAnyGiven) {
   EXPECT_EQ(extents(value_named(*import(b, options), "x")), (OnnxInts{1, 2, 3}));
 }
 
+TEST(OnnxModels, AFirstOutputMayBeUnused) {
+  OnnxBuilder b;
+  b.input("x", {3, 1, 2}).weights("w", {1, 16, 2}).weights("r", {1, 16, 4});
+  b.node("LSTM", {"x", "w", "r"}, {"", "h"}, {{"hidden_size", std::int64_t{4}}});
+  b.node("Split", {"x"}, {"", "late", ""}, {{"axis", std::int64_t{0}}});
+  const TempFile file(b.output("h").output("late").bytes());
+  Session session(make_plan(import_model(file.path())));
+  Tensor x(DType::f32, session.inputs()[0].shape);
+  for (std::size_t i = 0; i < 6; ++i) x.as<float>()[i] = 1.0f + static_cast<float>(i);
+  session.set_input(0, x.view());
+  session.run();
+  EXPECT_EQ(session.output(0).shape().elements(), 4);
+  EXPECT_GT(session.output(0).as<float>()[0], 0);
+  EXPECT_EQ(session.output(1).as<float>()[0], 3);
+}
+
 }  // namespace
 }  // namespace stowage

@@ -19,13 +19,13 @@ void infer(const NodeRef& node) {
 template <class T>
 double sum_of(const Window& w, const T* plane, std::int64_t oz, std::int64_t oy, std::int64_t ox) {
   double sum = 0;
-  for (std::int64_t kz = 0; kz < w.kernel[0]; ++kz) {
-    for (std::int64_t ky = 0; ky < w.kernel[1]; ++ky) {
-      for (std::int64_t kx = 0; kx < w.kernel[2]; ++kx) {
+  const TapRange zs = taps_inside(w, 0, oz), ys = taps_inside(w, 1, oy), xs = taps_inside(w, 2, ox);
+  for (std::int64_t kz = zs.begin; kz < zs.end; ++kz) {
+    for (std::int64_t ky = ys.begin; ky < ys.end; ++ky) {
+      for (std::int64_t kx = xs.begin; kx < xs.end; ++kx) {
         const std::int64_t z = oz * w.stride[0] - w.pad_begin[0] + kz * w.dilation[0];
         const std::int64_t y = oy * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
         const std::int64_t x = ox * w.stride[2] - w.pad_begin[2] + kx * w.dilation[2];
-        if (z < 0 || z >= w.in[0] || y < 0 || y >= w.in[1] || x < 0 || x >= w.in[2]) continue;
         sum += static_cast<double>(plane[(z * w.in[1] + y) * w.in[2] + x]);
       }
     }
@@ -47,7 +47,8 @@ void reference_as(const ReferenceArgs& args) {
       for (std::int64_t oy = 0; oy < w.out[1]; ++oy) {
         for (std::int64_t ox = 0; ox < w.out[2]; ++ox) {
           const double count = static_cast<double>(cz[static_cast<std::size_t>(oz)]) *
-                               cy[static_cast<std::size_t>(oy)] * cx[static_cast<std::size_t>(ox)];
+                               static_cast<double>(cy[static_cast<std::size_t>(oy)]) *
+                               static_cast<double>(cx[static_cast<std::size_t>(ox)]);
           *out++ = static_cast<T>(sum_of(w, x + plane * w.in_pixels(), oz, oy, ox) /
                                   std::max(count, 1.0));
         }

@@ -129,14 +129,13 @@ struct Leak {
 template <class F, class T>
 void combine(const ReferenceArgs& args, std::size_t left, std::size_t right) {
   const Shape& shape = args.out[0].mapping.shape();
-  const auto view = [&](std::size_t i) -> const TensorView& {
-    return i == args.in.size() ? args.out[0] : args.in[i];
-  };
-  const T* a = reinterpret_cast<const T*>(view(left).data);
-  const T* b = reinterpret_cast<const T*>(view(right).data);
+  const bool again = left == args.in.size();  // the result so far
+  const T* a = again ? args.output<T>(0) : args.input<T>(left);
+  const T* b = args.input<T>(right);
   T* y = args.output<T>(0);
-  Walk<2> walk(shape.extents(), {broadcast_strides(view(left).mapping.shape(), shape),
-                                 broadcast_strides(view(right).mapping.shape(), shape)});
+  const Shape& left_shape = again ? shape : args.in[left].mapping.shape();
+  Walk<2> walk(shape.extents(), {broadcast_strides(left_shape, shape),
+                                 broadcast_strides(args.in[right].mapping.shape(), shape)});
   for (std::int64_t i = 0; i < shape.elements(); ++i, walk.next()) {
     using C = Compute<T>;
     y[i] = static_cast<T>(

@@ -74,8 +74,20 @@ void infer_split(const NodeRef& node) {
 /// Copies between the whole and its parts, all row-major.
 template <bool Split>
 void reference(const ReferenceArgs& args) {
-  const auto& parts = Split ? args.out : args.in;
-  const TensorView& whole = Split ? args.in[0] : args.out[0];
+  const auto& parts = [&]() -> const auto& {
+    if constexpr (Split) {
+      return args.out;
+    } else {
+      return args.in;
+    }
+  }();
+  const auto& whole = [&]() -> const auto& {
+    if constexpr (Split) {
+      return args.in[0];
+    } else {
+      return args.out[0];
+    }
+  }();
   const Shape& shape = whole.mapping.shape();
   if (shape.elements() == 0) return;
   const auto axis = static_cast<int>(args.node.attrs().integer("axis", 0));
@@ -87,9 +99,9 @@ void reference(const ReferenceArgs& args) {
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const std::int64_t count = Split ? split[p] : parts[p].mapping.shape()[axis];
     for (std::int64_t o = 0; o < outer && parts[p].data != nullptr; ++o) {
-      std::byte* piece = parts[p].data + o * count * inner;
-      std::byte* place = whole.data + (o * shape[axis] + begin) * inner;
-      if (Split) {
+      auto* piece = parts[p].data + o * count * inner;
+      auto* place = whole.data + (o * shape[axis] + begin) * inner;
+      if constexpr (Split) {
         std::copy_n(place, count * inner, piece);
       } else {
         std::copy_n(piece, count * inner, place);

@@ -156,9 +156,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   p.m = f.m;
   p.n = f.n;
   p.k = f.k;
-  p.a_at = p.b_at = p.c_at = {0};
   const bool heavy = checked_mul(f.k, f.n) > f.m * f.k + y.elements();
-  p.prepare(1, request.target.threads, heavy);
+  p.prepare(request.target.threads, heavy);
   p.gemm.activation = node.node().epilogue.activation;
   p.gemm.one_slope = b->ports.one_slope;
 

@@ -12,12 +12,11 @@ namespace stowage {
 
 namespace {
 
-/// The product seen as batches of m x k times k x n. Where operand matrices of each batch begin
-/// is counted in matrices.
+/// The product seen as batches of m x k times k x n.
 struct Facts {
   std::int64_t m = 1, n = 1, k = 1;
-  Ints extents;                                  // of the output
-  std::vector<std::int64_t> a_matrix, b_matrix;  // one a batch
+  Ints extents;  // of the output
+  MatrixBatches batches;
 };
 
 Facts facts_of(const Shape& a, const Shape& b) {
@@ -36,31 +35,20 @@ Facts facts_of(const Shape& a, const Shape& b) {
     const int at = i - (rank - batch_rank);
     return at < 0 ? 1 : s[at];
   };
-  std::int64_t batches = 1;
-  for (int i = 0; i < rank; ++i) {
+  f.batches.axes.resize(static_cast<std::size_t>(rank));
+  f.extents.resize(static_cast<std::size_t>(rank));
+  std::int64_t a_step = 1, b_step = 1;
+  for (int i = rank; i-- > 0;) {
     const std::int64_t x = extent(a, a_batch, i), y = extent(b, b_batch, i);
     if (x != y && x != 1 && y != 1) {
       fail(ErrorCode::bad_input, "shapes ", a.extents(), " and ", b.extents(), " do not broadcast");
     }
-    f.extents.push_back(x == 1 ? y : x);
-    batches = checked_mul(batches, f.extents.back());
-  }
-  if (batches > (std::int64_t{1} << 24)) {
-    fail(ErrorCode::limit, "a product of ", batches, " matrices");
-  }
-  for (std::int64_t i = 0; i < batches; ++i) {
-    std::int64_t rest = i, at_a = 0, at_b = 0, step_a = 1, step_b = 1;
-    for (int axis = rank; axis-- > 0;) {
-      const std::int64_t e = f.extents[static_cast<std::size_t>(axis)], x = rest % e;
-      rest /= e;
-      const std::int64_t ea = extent(a, a_batch, axis), eb = extent(b, b_batch, axis);
-      at_a += (ea == 1 ? 0 : x) * step_a;
-      at_b += (eb == 1 ? 0 : x) * step_b;
-      step_a *= ea;
-      step_b *= eb;
-    }
-    f.a_matrix.push_back(at_a);
-    f.b_matrix.push_back(at_b);
+    const std::int64_t e = x == 1 ? y : x;
+    f.extents[static_cast<std::size_t>(i)] = e;
+    f.batches.axes[static_cast<std::size_t>(i)] = {e, x == 1 ? 0 : a_step, y == 1 ? 0 : b_step};
+    f.batches.count = checked_mul(f.batches.count, e);
+    a_step *= x;
+    b_step *= y;
   }
   if (a.rank() > 1) f.extents.push_back(f.m);
   if (b.rank() > 1) f.extents.push_back(f.n);
@@ -79,9 +67,10 @@ template <class T, class Sum>
 void reference_as(const ReferenceArgs& args) {
   const Facts f = facts_of(args.in[0].mapping.shape(), args.in[1].mapping.shape());
   T* y = args.output<T>(0);
-  for (std::size_t batch = 0; batch < f.a_matrix.size(); ++batch) {
-    const T* a = args.input<T>(0) + f.a_matrix[batch] * f.m * f.k;
-    const T* b = args.input<T>(1) + f.b_matrix[batch] * f.k * f.n;
+  for (std::int64_t batch = 0; batch < f.batches.count; ++batch) {
+    const auto [a_matrix, b_matrix] = f.batches.at(batch);
+    const T* a = args.input<T>(0) + a_matrix * f.m * f.k;
+    const T* b = args.input<T>(1) + b_matrix * f.k * f.n;
     for (std::int64_t m = 0; m < f.m; ++m) {
       for (std::int64_t n = 0; n < f.n; ++n) {
         Sum sum{};
@@ -133,7 +122,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   Facts f = facts_of(a, b);
   if (b.elements() == f.k * f.n) {  // one b: all rows of a are one matrix
     f.m = a.elements() / f.k;
-    f.a_matrix = f.b_matrix = {0};
+    f.batches = {};
   }
 
   struct Bound {
@@ -146,14 +135,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   p.m = f.m;
   p.n = f.n;
   p.k = f.k;
-  const auto batches = static_cast<std::int64_t>(f.a_matrix.size());
-  p.prepare(batches, request.target.threads, f.k * f.n > f.m * f.k + f.m * f.n);
-  const std::int64_t packed = p.packed_floats();
-  for (std::size_t i = 0; i < f.a_matrix.size(); ++i) {
-    p.a_at.push_back(f.a_matrix[i] * f.m * f.k);
-    p.b_at.push_back(f.b_matrix[i] * packed);
-    p.c_at.push_back(static_cast<std::int64_t>(i) * f.m * f.n);
-  }
+  p.batches = f.batches;
+  p.prepare(request.target.threads, f.k * f.n > f.m * f.k + f.m * f.n);
   bound->ports = {-1, e.residual_input, e.slope_input, false};
   if (e.slope_input >= 0) bound->ports.one_slope = node.shape(e.slope_input).elements() == 1;
   p.gemm.activation = e.activation;

@@ -2,6 +2,7 @@
 // Every offer of small products against the reference, numpy's shapes, and the checks of infer.
 #include "ops/conv/test_util.h"
 #include "ops/conv/tiles.h"
+#include "tests/suite/graph_builder.h"
 
 namespace stowage {
 namespace {
@@ -86,6 +87,22 @@ TEST(MatMul, SaysWhatIsWrong) {
   EXPECT_EQ(error_code_of(op_case({3, 4}, {5, 4})), bad);
   EXPECT_EQ(error_code_of(op_case({}, {4, 4})), bad);
   EXPECT_EQ(error_code_of(op_case({2, 3, 4}, {3, 4, 5})), bad);
+}
+
+/// 2^24 matrices: what is asked a thousand times may not look at each.
+TEST(MatMul, OffersDoNotWalkOverBatches) {
+  GraphBuilder net;
+  const ValueId a = net.input({1 << 12, 1 << 12, 2, 3}), b = net.input({1, 1 << 12, 3, 2});
+  net.graph.outputs = {net.add("matmul", {a, b})};
+  infer_shapes(net.graph);
+  const NodeRef node(net.graph, net.graph.value(net.graph.outputs[0]).producer);
+  const Target target{.lanes = tile_lanes(), .threads = 2};
+  const OfferRequest request{node, target, [](ValueId) { return std::span<const Layout>(); }};
+  for (int i = 0; i < 1000; ++i) {
+    std::vector<Offer> offers;
+    node.node().op->offers(request, offers);
+    ASSERT_EQ(offers.size(), 1u);
+  }
 }
 
 }  // namespace

@@ -35,13 +35,13 @@ template <class T>
 Best<T> best_of(const Window& w, const T* plane, std::int64_t oz, std::int64_t oy,
                 std::int64_t ox) {
   Best<T> best;
-  for (std::int64_t kz = 0; kz < w.kernel[0]; ++kz) {
-    for (std::int64_t ky = 0; ky < w.kernel[1]; ++ky) {
-      for (std::int64_t kx = 0; kx < w.kernel[2]; ++kx) {
+  const TapRange zs = taps_inside(w, 0, oz), ys = taps_inside(w, 1, oy), xs = taps_inside(w, 2, ox);
+  for (std::int64_t kz = zs.begin; kz < zs.end; ++kz) {
+    for (std::int64_t ky = ys.begin; ky < ys.end; ++ky) {
+      for (std::int64_t kx = xs.begin; kx < xs.end; ++kx) {
         const std::int64_t z = oz * w.stride[0] - w.pad_begin[0] + kz * w.dilation[0];
         const std::int64_t y = oy * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
         const std::int64_t x = ox * w.stride[2] - w.pad_begin[2] + kx * w.dilation[2];
-        if (z < 0 || z >= w.in[0] || y < 0 || y >= w.in[1] || x < 0 || x >= w.in[2]) continue;
         const T v = plane[(z * w.in[1] + y) * w.in[2] + x];
         if (!best.found || v > best.value) best = {v, z, y, x, true};
       }

@@ -166,14 +166,15 @@ class OpGraph {
 
   void run() {
     const Node& n = graph.node(id);
-    std::vector<TensorView> in, out;
+    std::vector<TensorView> in;
+    std::vector<MutableTensorView> out;
     for (std::size_t i = 0; i < n.inputs.size(); ++i) {
       in.push_back(inputs[i].view());
       if (n.inputs[i] == kNoValue) in.back().data = nullptr;
     }
     results.clear();
     for (ValueId v : n.outputs) results.emplace_back(graph.value(v).dtype, graph.value(v).shape);
-    for (const Tensor& t : results) out.push_back(t.view());
+    for (Tensor& t : results) out.push_back(t.mutable_view());
     run_reference(ref(), in, out);
   }
 

@@ -68,7 +68,8 @@ void keep_proportions(const Shape& x, const Ints& axes, std::string_view policy,
 }
 
 /// Leaves the attributes scales, roi and exact_sizes (scales are quotients of extents), all of
-/// which the tables of taps are made from.
+/// which the tables of taps are made from, and extents: scales are rounded, so that they could not
+/// give the same extents again.
 void infer(const NodeRef& node) {
   node.expect_inputs(1, 4);
   const Attributes& attrs = node.attrs();
@@ -81,6 +82,7 @@ void infer(const NodeRef& node) {
   expect_one_of(node, "keep_aspect_ratio_policy", "stretch",
                 {"stretch", "not_larger", "not_smaller"});
   const Shape& x = node.shape(0);
+  if (attrs.has("extents")) return node.set_output(0, node.dtype(0), attrs.integers("extents"));
   const bool nearest = attrs.string("mode", "nearest") == "nearest";
   if (!nearest && node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
   const bool scales_first = attrs.integer("scales_first", 0) != 0;
@@ -140,6 +142,7 @@ void infer(const NodeRef& node) {
   node.attrs().erase("sizes");
   node.attrs().set("scales", scales);
   node.attrs().set("roi", roi);
+  node.attrs().set("extents", out);
   keep_inputs(node, 1);
   node.set_output(0, node.dtype(0), out);
 }

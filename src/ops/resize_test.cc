@@ -116,6 +116,29 @@ TEST(Resize, KeepsProportions) {
   }
 }
 
+/// Shapes are inferred at import and again by simplify; rounding may not differ.
+TEST(Resize, SizesStayAsTheyWereInferred) {
+  for (std::int64_t from = 1; from < 40; ++from) {
+    for (std::int64_t to = 1; to < 40; ++to) {
+      op_test::OpGraph g({.op = "resize",
+                          .attrs = {{"mode", "nearest"}, {"sizes", Ints{to}}},
+                          .inputs = {{.extents = {from}}}});
+      g.ref().node().op->infer(g.ref());
+      ASSERT_EQ(g.ref().output().shape[0], to) << from;
+    }
+  }
+  op_test::OpGraph g({.op = "resize",
+                      .attrs = {{"mode", "nearest"},
+                                {"keep_aspect_ratio_policy", "not_smaller"},
+                                {"axes", Ints{2, 3}},
+                                {"sizes", Ints{6, 6}}},
+                      .inputs = {{.extents = {1, 1, 5, 4}}}});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(g.ref().output().shape.text(), "a=1,b=1,c=8,d=6");
+    g.ref().node().op->infer(g.ref());
+  }
+}
+
 TEST(Resize, Errors) {
   const auto code = [](std::map<std::string, Attribute> attrs, const Ints& x = {2, 3}) {
     return error_code_of({.op = "resize", .attrs = std::move(attrs), .inputs = {{.extents = x}}});

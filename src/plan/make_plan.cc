@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/thread_pool.h"
 #include "base/trail.h"
 #include "plan/arena.h"
 #include "plan/build.h"
@@ -46,32 +47,45 @@ Problem make_problem(const Graph& graph, const OfferTable& table, const Target& 
     }
     problem.nodes.push_back(std::move(node));
   }
+  // Constants are converted before run into every layout that is read, at no cost: they are no
+  // part of the problem, however many layouts they have.
+  const auto constant = [&](ValueId v) {
+    return v != kNoValue && graph.value(v).constant != nullptr;
+  };
   for (std::size_t i = 0; i < table.order.size(); ++i) {
     const Node& n = graph.node(table.order[i]);
     // An absent operand has layout -1 in every choice; any value id will do for it.
-    for (ValueId v : n.inputs) problem.nodes[i].inputs.push_back(std::max(v, 0));
+    for (std::size_t k = 0; k < n.inputs.size(); ++k) {
+      problem.nodes[i].inputs.push_back(std::max(n.inputs[k], 0));
+      if (!constant(n.inputs[k])) continue;
+      for (Problem::Choice& choice : problem.nodes[i].choices) choice.in[k] = -1;
+    }
     for (ValueId v : n.outputs) problem.nodes[i].outputs.push_back(std::max(v, 0));
   }
   for (ValueId v = 0; v < graph.value_count(); ++v) {
     const Value& value = graph.value(v);
     const auto& layouts = table.layouts[idx(v)];
     Problem::Value out;
+    if (value.constant != nullptr) {
+      out.convert = {0.0};
+      out.given = 0;
+      problem.values.push_back(std::move(out));
+      continue;
+    }
     out.layouts = static_cast<int>(layouts.size());
     out.convert.assign(layouts.size() * layouts.size(), 0.0);
     if (value.producer == kNoNode) out.given = table.door[idx(v)];
     if (graph.is_output(v)) out.wanted.push_back(table.door[idx(v)]);
-    if (value.constant == nullptr) {
-      for (std::size_t a = 0; a < layouts.size(); ++a) {
-        for (std::size_t b = 0; b < layouts.size(); ++b) {
-          if (a == b) continue;
-          const Conversion c(value.dtype, mapping_of(value, layouts[a]), value.dtype,
-                             mapping_of(value, layouts[b]));
-          // set_input converts straight from what the caller has: nothing lies between.
-          const bool between = is_input(graph, v) && static_cast<int>(a) != out.given;
-          out.convert[a * layouts.size() + b] =
-              between ? std::numeric_limits<double>::infinity()
-                      : move_us(graph, table, target, rates, v, static_cast<int>(b), c);
-        }
+    for (std::size_t a = 0; a < layouts.size(); ++a) {
+      for (std::size_t b = 0; b < layouts.size(); ++b) {
+        if (a == b) continue;
+        const Conversion c(value.dtype, mapping_of(value, layouts[a]), value.dtype,
+                           mapping_of(value, layouts[b]));
+        // set_input converts straight from what the caller has: nothing lies between.
+        const bool between = is_input(graph, v) && static_cast<int>(a) != out.given;
+        out.convert[a * layouts.size() + b] =
+            between ? std::numeric_limits<double>::infinity()
+                    : move_us(graph, table, target, rates, v, static_cast<int>(b), c);
       }
     }
     problem.values.push_back(std::move(out));
@@ -91,29 +105,6 @@ double move_us(const Graph& graph, const OfferTable& table, const Target& target
 }
 
 namespace {
-
-/// The reference as a kernel: views are made once, pointers come with each call.
-Kernel reference_kernel(std::shared_ptr<Graph> graph, NodeId id) {
-  std::vector<TensorView> in, out;
-  const auto views = [&](const std::vector<ValueId>& values, std::vector<TensorView>& list) {
-    for (ValueId v : values) {
-      if (v == kNoValue) {
-        list.push_back({DType::f32, Mapping(Layout(), Shape(), 4), nullptr});
-      } else {
-        list.push_back({graph->value(v).dtype, source_mapping(graph->value(v)), nullptr});
-      }
-    }
-  };
-  views(graph->node(id).inputs, in);
-  views(graph->node(id).outputs, out);
-  return [graph = graph.get(), id, in, out](const KernelArgs& args) mutable {
-    for (std::size_t i = 0; i < in.size(); ++i) in[i].data = const_cast<std::byte*>(args.in[i]);
-    for (std::size_t i = 0; i < out.size(); ++i) out[i].data = args.out[i];
-    const NodeRef node(*graph, id);
-    const Trail trail("node", node.node().name, node.node().op->name);
-    run_reference(node, in, out);
-  };
-}
 
 /// Turns choices and moves into slots, steps, doors and memory.
 class Builder {
@@ -257,7 +248,11 @@ class Builder {
       plan_.slots[idx(step.out[0])].alias_of = step.in[0];
     } else {
       step.scratch_bytes = option.offer.scratch_bytes;
-      calls_.push_back({plan_.steps.size(), i});
+      if (option.reference) {
+        step.kind = Step::Kind::reference;
+      } else {
+        calls_.push_back({plan_.steps.size(), i});
+      }
       plan_.steps.push_back(std::move(step));
     }
     for (std::size_t k = 0; k < n.outputs.size(); ++k) {
@@ -289,8 +284,7 @@ class Builder {
     const Option& option = chosen(call.node);
     const NodeId id = table_.order[call.node];
     const Trail trail("node", graph_.node(id).name, graph_.node(id).op->name);
-    plan_.steps[call.step].kernel =
-        option.reference ? reference_kernel(plan_.graph, id) : option.offer.bind();
+    plan_.steps[call.step].kernel = option.offer.bind();
   }
 
   void convert_constants(bool release) {
@@ -391,7 +385,14 @@ void build(Plan& plan, const OfferTable& table, const Solution& solution, bool r
 }  // namespace plan
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOptions& options) {
+  if (graph == nullptr) fail(ErrorCode::usage, "a plan needs a graph, not a null pointer");
   const Trail trail("planning", graph->name);
+  expect_threads(options.threads);
+  if (!options.simplify) {
+    name_axes(*graph);
+  } else if (!graph->simplified) {
+    simplify(*graph);
+  }
   auto plan = std::make_shared<Plan>();
   plan->graph = std::move(graph);
   plan->threads = options.threads;

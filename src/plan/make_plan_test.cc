@@ -126,6 +126,13 @@ class Net {
     return graph_->add_constant("w", std::move(t));
   }
 
+  ValueId add(const OpDef& op, std::vector<ValueId> inputs, const std::string& attribute,
+              std::int64_t value) {
+    const ValueId out = add(op, std::move(inputs));
+    graph_->node(graph_->value(out).producer).attrs.set(attribute, value);
+    return out;
+  }
+
   ValueId add(const OpDef& op, std::vector<ValueId> inputs) {
     Node n;
     n.op = &op;
@@ -141,8 +148,8 @@ class Net {
 
   std::shared_ptr<const Plan> plan(PlanOptions::Planner planner = PlanOptions::Planner::optimal) {
     infer_shapes(*graph_);
-    name_axes(*graph_);
     PlanOptions options;
+    options.simplify = false;
     options.planner = planner;
     return make_plan(graph_, options);
   }
@@ -277,6 +284,27 @@ TEST(MakePlan, SourceOrderTransposesOnceForATranspose) {
   for (std::int64_t c = 0; c < 7; ++c) {
     EXPECT_EQ(out[0].as<float>()[static_cast<std::size_t>(c)], static_cast<float>(c * 9 + 1));
   }
+}
+
+/// Weights are converted before run: how many layouts they are wanted in is no matter.
+TEST(MakePlan, AConstantInManyLayouts) {
+  static const OpDef kPlusVector{.name = "plus_vector",
+                                 .category = Category::fixed,
+                                 .infer = infer_same,
+                                 .reference = plus_reference,
+                                 .offers = [](const OfferRequest& r, std::vector<Offer>& out) {
+                                   Offer o = plus_offer(r.node, Layout::row_major(r.node.shape(0)));
+                                   const auto block = r.node.attrs().integer("block", 1);
+                                   o.in[1] = Layout::parse("a~" + std::to_string(block));
+                                   out.push_back(std::move(o));
+                                 }};
+  Net net;
+  ValueId x = net.input({1, 2, 3, 4});
+  const ValueId w = net.scalar(1);
+  constexpr int kReaders = 40;
+  for (int i = 0; i < kReaders; ++i) x = net.add(kPlusVector, {x, w}, "block", i + 2);
+  net.output(x);
+  EXPECT_EQ(run(net.plan())[0].as<float>()[23], 23 + kReaders);
 }
 
 TEST(MakePlan, AnOutputMayBeAnInputOrAConstant) {

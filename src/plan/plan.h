@@ -23,11 +23,11 @@ struct Slot {
 };
 
 struct Step {
-  enum class Kind { convert, call } kind = Kind::call;
+  enum class Kind { convert, call, reference } kind = Kind::call;
   // convert
   int src = -1, dst = -1;  ///< slots
   std::unique_ptr<Conversion> conversion;
-  // call
+  // call, or the operator's reference
   NodeId node = kNoNode;
   std::vector<int> in, out;  ///< slots; -1 where absent
   Kernel kernel;

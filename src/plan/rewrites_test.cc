@@ -437,7 +437,7 @@ std::vector<float> run(std::shared_ptr<const Plan> plan, const Ints& nchw) {
     for (const char* a : {"n", "c", "h", "w"}) extents.push_back(shape[shape.index_of(Axis(a))]);
     y = Tensor(DType::f32, Shape("nchw", extents));
   }
-  session.read_output(0, y.view());
+  session.read_output(0, y.mutable_view());
   return {y.as<float>().begin(), y.as<float>().end()};
 }
 

@@ -46,7 +46,7 @@ class Apart {
     Problem::Choice choice{option.cost_us, option.in, option.out};
     for (const Move& m : moves(i, option)) choice.cost += m.cost;
     for (std::size_t k = 0; k < n.inputs.size(); ++k) {
-      if (!is_free(n.inputs[k])) choice.in[k] = source_[idx(n.inputs[k])];
+      choice.in[k] = is_free(n.inputs[k]) ? -1 : source_[idx(n.inputs[k])];
     }
     for (std::size_t k = 0; k < n.outputs.size(); ++k) {
       if (!is_free(n.outputs[k])) choice.out[k] = source_[idx(n.outputs[k])];

@@ -78,6 +78,7 @@ class Net {
     graph_->outputs = std::move(outputs);
     infer_shapes(*graph_);
     name_axes(*graph_);
+    graph_->simplified = true;  // planned as it is written
     return graph_;
   }
 

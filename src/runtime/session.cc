@@ -21,11 +21,12 @@ struct Free {
   void operator()(std::byte* p) const noexcept { std::free(p); }
 };
 
-/// The pointers of a step, resolved once.
+/// The pointers of a step, resolved once. They belong to the session: the plan is shared.
 struct Pointers {
   std::vector<const std::byte*> in;
   std::vector<std::byte*> out;
   std::byte* scratch = nullptr;
+  std::optional<ReferenceViews> views;  // of a step that runs a reference
 };
 
 bool has_axis(const Shape& shape, Axis axis) { return shape.index_of(axis) >= 0; }
@@ -64,14 +65,28 @@ struct Session::State {
   std::vector<std::byte*> slots;
   std::vector<Pointers> steps;
   std::vector<bool> given;  // inputs set so far
+  bool ran = false;
   std::vector<Port> inputs, outputs;
   std::function<void(int)> observer;
 
-  State(std::shared_ptr<const Plan> p, int threads) : plan(std::move(p)), pool(threads) {}
+  explicit State(std::shared_ptr<const Plan> p) : plan(std::move(p)), pool(plan->threads) {}
 };
 
-Session::Session(std::shared_ptr<const Plan> plan, int threads)
-    : state_(std::make_unique<State>(std::move(plan), threads)) {
+namespace {
+
+std::shared_ptr<const Plan> expect_plan(std::shared_ptr<const Plan> plan) {
+  if (plan == nullptr) fail(ErrorCode::usage, "a session needs a plan, not a null pointer");
+  return plan;
+}
+
+void expect_data(const std::byte* data, const Mapping& mapping) {
+  if (data == nullptr && mapping.cells() > 0) fail(ErrorCode::usage, "its data is a null pointer");
+}
+
+}  // namespace
+
+Session::Session(std::shared_ptr<const Plan> plan)
+    : state_(std::make_unique<State>(expect_plan(std::move(plan)))) {
   State& s = *state_;
   const Plan& p = *s.plan;
   s.arena.reset(allocate_zeroed(p.arena_bytes + kVectorSlack));
@@ -87,6 +102,11 @@ Session::Session(std::shared_ptr<const Plan> plan, int threads)
     for (int i : step.in) ptr.in.push_back(i < 0 ? nullptr : s.slots[idx(i)]);
     for (int i : step.out) ptr.out.push_back(i < 0 ? nullptr : s.slots[idx(i)]);
     ptr.scratch = s.arena.get() + step.scratch_offset;
+    if (step.kind == Step::Kind::reference) {
+      ReferenceViews& views = ptr.views.emplace(NodeRef(*p.graph, step.node));
+      for (std::size_t k = 0; k < ptr.in.size(); ++k) views.in[k].data = ptr.in[k];
+      for (std::size_t k = 0; k < ptr.out.size(); ++k) views.out[k].data = ptr.out[k];
+    }
     s.steps.push_back(std::move(ptr));
   }
   for (const Door& door : p.inputs) s.inputs.push_back(door.port);
@@ -108,6 +128,7 @@ void Session::set_input(int i, const TensorView& view, std::span<const float> me
   if (i < 0 || idx(i) >= s.inputs.size()) fail(ErrorCode::usage, "there is no input ", i);
   const Port& port = s.inputs[idx(i)];
   const Trail trail("input", port.name);
+  expect_data(view.data, view.mapping);
   const Mapping mapping = over_port_axes(view.mapping, port);
   if (view.dtype != port.dtype && port.dtype != DType::f32) {
     fail(ErrorCode::bad_input, "'", port.name, "' is ", dtype_name(port.dtype), ", not ",
@@ -130,21 +151,33 @@ void Session::run() {
   const Plan& p = *s.plan;
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const Step& step = p.steps[i];
-    if (step.kind == Step::Kind::convert) {
-      step.conversion->run(s.slots[idx(step.src)], s.slots[idx(step.dst)], &s.pool);
-    } else {
-      const Pointers& ptr = s.steps[i];
-      step.kernel({ptr.in, ptr.out, ptr.scratch, &s.pool});
+    const Pointers& ptr = s.steps[i];
+    switch (step.kind) {
+      case Step::Kind::convert:
+        step.conversion->run(s.slots[idx(step.src)], s.slots[idx(step.dst)], &s.pool);
+        break;
+      case Step::Kind::call:
+        step.kernel({ptr.in, ptr.out, ptr.scratch, &s.pool});
+        break;
+      case Step::Kind::reference: {
+        const NodeRef node(*p.graph, step.node);
+        const Trail trail("node", node.node().name, node.node().op->name);
+        run_reference(node, ptr.views->in, ptr.views->out);
+        break;
+      }
     }
     if (s.observer) s.observer(static_cast<int>(i));
   }
+  s.ran = true;
 }
 
-void Session::read_output(int i, const TensorView& into) const {
+void Session::read_output(int i, const MutableTensorView& into) const {
   const State& s = *state_;
   if (i < 0 || idx(i) >= s.outputs.size()) fail(ErrorCode::usage, "there is no output ", i);
   const Port& port = s.outputs[idx(i)];
   const Trail trail("output", port.name);
+  if (!s.ran) fail(ErrorCode::usage, "it is read before the first run");
+  expect_data(into.data, into.mapping);
   const int slot = s.plan->outputs[idx(i)].slots[0];
   const Slot& from = s.plan->slots[idx(slot)];
   Conversion(from.dtype, from.mapping, into.dtype, over_port_axes(into.mapping, port))
@@ -155,7 +188,7 @@ Tensor Session::output(int i) const {
   if (i < 0 || idx(i) >= state_->outputs.size()) fail(ErrorCode::usage, "there is no output ", i);
   const Port& port = state_->outputs[idx(i)];
   Tensor out(port.dtype, port.shape);
-  read_output(i, out.view());
+  read_output(i, out.mutable_view());
   return out;
 }
 

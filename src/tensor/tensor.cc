@@ -9,6 +9,41 @@
 
 namespace stowage {
 
+namespace {
+
+void expect_size(DType dtype, const Mapping& mapping) {
+  if (mapping.element_bytes() != dtype_bytes(dtype)) {
+    fail(ErrorCode::usage, "a view of ", dtype_name(dtype), " over elements of ",
+         mapping.element_bytes(), " bytes");
+  }
+}
+
+}  // namespace
+
+TensorView::TensorView(DType type, const Mapping& bound, const void* bytes)
+    : dtype(type), mapping(bound), data(static_cast<const std::byte*>(bytes)) {
+  expect_size(dtype, mapping);
+}
+
+TensorView::TensorView(DType type, const Shape& shape, const Layout& layout, const void* bytes)
+    : TensorView(type, Mapping(layout, shape, dtype_bytes(type)), bytes) {}
+
+MutableTensorView::MutableTensorView(DType type, const Mapping& bound, void* bytes)
+    : dtype(type), mapping(bound), data(static_cast<std::byte*>(bytes)) {
+  expect_size(dtype, mapping);
+}
+
+MutableTensorView::MutableTensorView(DType type, const Shape& shape, const Layout& layout,
+                                     void* bytes)
+    : MutableTensorView(type, Mapping(layout, shape, dtype_bytes(type)), bytes) {}
+
+void Tensor::expect_element_bytes(std::size_t bytes) const {
+  if (bytes != static_cast<std::size_t>(dtype_bytes(dtype_))) {
+    fail(ErrorCode::usage, "elements of ", bytes, " bytes asked of a tensor of ",
+         dtype_name(dtype_));
+  }
+}
+
 void Tensor::Free::operator()(std::byte* p) const noexcept { std::free(p); }
 
 Tensor::Tensor() : Tensor(DType::f32, Shape("a", {0})) {}

@@ -85,13 +85,15 @@ class GraphBuilder {
     std::mt19937 same(5);
     for (ValueId v : graph.inputs) values[idx(v)] = random_tensor(graph.value(v).shape, same);
     for (NodeId id : graph.topological_order()) {
-      std::vector<TensorView> in, out;
-      for (ValueId v : graph.node(id).inputs) {
-        in.push_back(v == kNoValue ? TensorView{DType::f32, Mapping(Layout(), Shape(), 4), nullptr}
-                                   : values[idx(v)].view());
+      const Node& n = graph.node(id);
+      ReferenceViews views(NodeRef(graph, id));
+      for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+        if (n.inputs[i] != kNoValue) views.in[i].data = values[idx(n.inputs[i])].data();
       }
-      for (ValueId v : graph.node(id).outputs) out.push_back(values[idx(v)].view());
-      run_reference(NodeRef(graph, id), in, out);
+      for (std::size_t i = 0; i < n.outputs.size(); ++i) {
+        if (n.outputs[i] != kNoValue) views.out[i].data = values[idx(n.outputs[i])].data();
+      }
+      run_reference(NodeRef(graph, id), views.in, views.out);
     }
     std::vector<Tensor> results;
     for (ValueId v : graph.outputs) results.push_back(values[idx(v)]);

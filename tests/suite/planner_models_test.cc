@@ -37,7 +37,6 @@ std::vector<std::string> model_list() {
 
 std::shared_ptr<Graph> load(const fs::path& folder) {
   auto graph = import_model((folder / "model.onnx").string());
-  simplify(*graph);
   return graph;
 }
 

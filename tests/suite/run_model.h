@@ -15,12 +15,12 @@ namespace stowage {
 
 using Tensors = std::map<std::string, Tensor>;
 
-/// Import, plan (which simplifies nothing unless `simplified`) and a session.
+/// Import, plan and a session.
 inline Session session_of(const std::string& path, const ImportOptions& options = {},
                           bool simplified = true) {
-  auto graph = import_model(path, options);
-  if (simplified) simplify(*graph);
-  return Session(make_plan(std::move(graph)));
+  PlanOptions plan_options;
+  plan_options.simplify = simplified;
+  return Session(make_plan(import_model(path, options), plan_options));
 }
 
 /// Uniform in [-1, 1), or indices below 100.

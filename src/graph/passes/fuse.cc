@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise work that follows a kernel moves into its epilogue: y = activation(y + residual).
+#include <algorithm>
+
 #include "base/text.h"
 #include "graph/passes/passes.h"
 
@@ -49,7 +51,8 @@ NodeId residual_producer(const Graph& graph, const std::vector<std::vector<NodeI
 }  // namespace
 
 bool fuse_residual(Graph& graph) {
-  const auto readers = graph.consumers();
+  bool changed = false;
+  auto readers = graph.consumers();
   const auto order = graph.topological_order();
   std::vector<int> position(static_cast<std::size_t>(graph.node_count()), -1);
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -90,9 +93,12 @@ bool fuse_residual(Graph& graph) {
     into.epilogue.residual_input = static_cast<int>(into.inputs.size());
     into.inputs.push_back(other);
     patch.take_over(producer, id);
-    return true;  // readers and positions are stale now
+    // The producer now stands where the addition stood.
+    std::ranges::replace(readers[static_cast<std::size_t>(other)], id, producer);
+    position[static_cast<std::size_t>(producer)] = position[static_cast<std::size_t>(id)];
+    changed = true;
   }
-  return false;
+  return changed;
 }
 
 }  // namespace stowage

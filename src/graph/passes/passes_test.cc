@@ -205,6 +205,17 @@ TEST_P(Simplify, KeepsTheFunction) {
 INSTANTIATE_TEST_SUITE_P(Cases, Simplify, testing::ValuesIn(kCases),
                          [](const auto& info) { return "case_" + std::to_string(info.index); });
 
+/// Each pass goes over the whole graph: so many additions would outlast any bound on rounds.
+TEST(Simplify, FusesAllOfManyResiduals) {
+  constexpr int kBlocks = 1200;
+  GraphBuilder net;
+  ValueId x = net.input({1, 2, 1, 1});
+  for (int i = 0; i < kBlocks; ++i) x = net.add("add", {net.conv(x, 2, 2), x});
+  net.graph.outputs = {x};
+  simplify(net.graph);
+  EXPECT_EQ(net.live(), static_cast<std::size_t>(kBlocks));
+}
+
 TEST(SimplifyHistory, SaysWhatItDid) {
   GraphBuilder net;
   net.graph.outputs = {net.add("relu", {net.conv(net.input({1, 1, 3, 3}), 1, 1)})};

@@ -59,6 +59,7 @@ void simplify(Graph& graph) {
   }
   release_unread_constants(graph);
   name_axes(graph);
+  graph.simplified = true;
 }
 
 }  // namespace stowage

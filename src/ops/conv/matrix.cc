@@ -15,7 +15,17 @@ constexpr std::int64_t kMostRows = 512;
 
 }  // namespace
 
-void MatrixProduct::prepare(std::int64_t batches, int threads, bool weights_heavy) {
+MatrixBatches::Pair MatrixBatches::at(std::int64_t i) const noexcept {
+  Pair p{0, 0};
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    p.a += i % axis->extent * axis->a;
+    p.b += i % axis->extent * axis->b;
+    i /= axis->extent;
+  }
+  return p;
+}
+
+void MatrixProduct::prepare(int threads, bool weights_heavy) {
   const std::int64_t lanes = tile_lanes();
   gemm.channels = n;
   gemm.panel = tile_panel(ceil_div(n, lanes));
@@ -25,7 +35,7 @@ void MatrixProduct::prepare(std::int64_t batches, int threads, bool weights_heav
   gemm.w_panel = k * gemm.w_row;
   gemm.out_block = lanes;
   gemm.out_padded = false;
-  grid = share_pixels(m, gemm.panels(static_cast<int>(lanes)), batches, threads, kMostRows,
+  grid = share_pixels(m, gemm.panels(static_cast<int>(lanes)), batches.count, threads, kMostRows,
                       weights_heavy);
 }
 
@@ -44,19 +54,21 @@ void multiply(const MatrixProduct& product, const float* a, const PixelGemmCall&
               ThreadPool* pool) noexcept {
   const TaskGrid& grid = product.grid;
   const std::int64_t panels = product.gemm.panels(tile_lanes());
-  const std::size_t tasks =
-      product.a_at.size() * static_cast<std::size_t>(grid.blocks * grid.shares);
-  parallel(pool, tasks, [&](std::size_t i) {
+  const std::int64_t packed = product.packed_floats();
+  const std::int64_t tasks = product.batches.count * grid.blocks * grid.shares;
+  parallel(pool, static_cast<std::size_t>(tasks), [&](std::size_t i) {
     const std::int64_t task = static_cast<std::int64_t>(i);
     const std::int64_t share = task % grid.shares;
     const std::int64_t block = task / grid.shares % grid.blocks;
-    const auto batch = static_cast<std::size_t>(task / grid.shares / grid.blocks);
+    const std::int64_t batch = task / grid.shares / grid.blocks;
+    const MatrixBatches::Pair matrices = product.batches.at(batch);
+    const float* rows_of_a = a + matrices.a * product.m * product.k;
     const std::int64_t first = block * grid.block;
     const std::int64_t rows = std::min(grid.block, product.m - first);
     const float* table[kMostRows];
     std::int64_t at[kMostRows];
     for (std::int64_t r = 0; r < rows; ++r) {
-      table[r] = a + product.a_at[batch] + (first + r) * product.k;
+      table[r] = rows_of_a + (first + r) * product.k;
       at[r] = (first + r) * product.n;
     }
     PixelGemmCall c = call;
@@ -64,9 +76,9 @@ void multiply(const MatrixProduct& product, const float* a, const PixelGemmCall&
     c.pixel_stride = rows;
     c.count = static_cast<int>(rows);
     c.out_at = at;
-    c.weights += product.b_at[batch];
-    c.out += product.c_at[batch];
-    if (c.residual != nullptr) c.residual += product.c_at[batch];
+    c.weights += matrices.b * packed;
+    c.out += batch * product.m * product.n;
+    if (c.residual != nullptr) c.residual += batch * product.m * product.n;
     c.panel_begin = panels * share / grid.shares;
     c.panel_end = panels * (share + 1) / grid.shares;
     pixel_gemm(product.gemm, c);

@@ -11,16 +11,32 @@
 
 namespace stowage {
 
+/// Batches of matrix products, row-major over some axes, with broadcast operands.
+struct MatrixBatches {
+  struct AxisSteps {
+    std::int64_t extent, a, b;  ///< steps in matrices; 0 repeats the operand's
+  };
+
+  std::vector<AxisSteps> axes;
+  std::int64_t count = 1;
+
+  struct Pair {
+    std::int64_t a, b;
+  };
+
+  /// The matrices of a and b that batch `i` multiplies.
+  Pair at(std::int64_t i) const noexcept;
+};
+
 /// C[m, n] += A[m, k] B[k, n] for some batches. Rows of A and C follow each other.
 struct MatrixProduct {
   std::int64_t m = 0, n = 0, k = 0;
-  /// Where the matrices of each batch begin, in floats; b in panels.
-  std::vector<std::int64_t> a_at, b_at, c_at;
+  MatrixBatches batches;
   PixelGemm gemm;
   TaskGrid grid;
 
-  /// Sets gemm, and grid for `batches`.
-  void prepare(std::int64_t batches, int threads, bool weights_heavy);
+  /// Sets gemm and grid from the rest.
+  void prepare(int threads, bool weights_heavy);
   /// Floats of one packed B.
   std::int64_t packed_floats() const;
 };

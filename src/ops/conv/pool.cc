@@ -39,20 +39,27 @@ Window pool_window(const NodeRef& node) {
   return window_of(node.attrs(), kernel, node.shape(0), node.output().shape);
 }
 
-std::vector<std::int32_t> count_taps(const Window& w, std::size_t axis, bool count_padding) {
+std::vector<std::int64_t> count_taps(const Window& w, std::size_t axis, bool count_padding) {
   const std::int64_t lo = count_padding ? -w.pad_begin[axis] : 0;
   const std::int64_t hi = w.in[axis] + (count_padding ? w.pad_end[axis] : 0);
-  std::vector<std::int32_t> counts;
-  for (std::int64_t o = 0; o < w.out[axis]; ++o) {
-    std::int32_t count = 0;
-    for (std::int64_t k = 0; k < w.kernel[axis]; ++k) {
-      const std::int64_t at = o * w.stride[axis] - w.pad_begin[axis] + k * w.dilation[axis];
-      if (at >= lo && at < hi) ++count;
-    }
-    counts.push_back(count);
-  }
+  std::vector<std::int64_t> counts;
+  for (std::int64_t o = 0; o < w.out[axis]; ++o)
+    counts.push_back(taps_within(w, axis, o, lo, hi).count());
   return counts;
 }
+
+namespace {
+
+/// One over the taps that count, at each output index of each axis.
+void fill_scale(Slide& s, bool count_padding) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    for (const std::int64_t count : count_taps(s.w, axis, count_padding)) {
+      s.scale[axis].push_back(1.0f / static_cast<float>(std::max<std::int64_t>(count, 1)));
+    }
+  }
+}
+
+}  // namespace
 
 void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer>& offers) {
   const NodeRef& node = request.node;
@@ -69,14 +76,8 @@ void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer
   const bool whole = w.kernel == w.in && w.out_pixels() == 1 && w.pad_begin == Extents3{0, 0, 0} &&
                      w.dilation == Extents3{1, 1, 1};
   if (!whole && w.kernel[0] * w.kernel[1] > kSlideRows) return;
-  if (kind == Slide::Kind::average && !whole) {
-    const bool count_padding = node.attrs().integer("count_include_pad", 0) != 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      for (const std::int32_t count : count_taps(w, i, count_padding)) {
-        s->scale[i].push_back(1.0f / static_cast<float>(std::max(count, 1)));
-      }
-    }
-  }
+  const bool averages = kind == Slide::Kind::average && !whole;
+  const bool count_padding = node.attrs().integer("count_include_pad", 0) != 0;
   for (const SlideEnds ends : kSlideEnds) {
     auto placed = std::make_shared<Slide>(*s);
     place(*placed, ends);
@@ -90,7 +91,8 @@ void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer
     // Over the whole input there is nothing but loads, which are the bytes.
     offer.efficiency = whole ? 0.5 : slide_efficiency(*s);
     offer.extra_bytes = slide_extra_bytes(*placed);
-    offer.bind = [s = placed, whole, threads] {
+    offer.bind = [s = placed, whole, threads, averages, count_padding] {
+      if (averages) fill_scale(*s, count_padding);
       return Kernel([s, whole, threads](const KernelArgs& args) {
         SlideCall call;
         call.in = args.input<float>(0);

@@ -18,7 +18,7 @@ Window pool_window(const NodeRef& node);
 
 /// How many taps count at each output index of an axis: those inside the input, or inside the
 /// padded input.
-std::vector<std::int32_t> count_taps(const Window& w, std::size_t axis, bool count_padding);
+std::vector<std::int64_t> count_taps(const Window& w, std::size_t axis, bool count_padding);
 
 /// Offers over blocks of channels for f32.
 void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer>& offers);

@@ -130,6 +130,50 @@ TEST(Pool, IndicesOfMaxima) {
   EXPECT_EQ(elements<std::int64_t>(op_test::reference(c)[1]), (std::vector<std::int64_t>{2, 5}));
 }
 
+TEST(Pool, TapsAreCountedAsOneByOne) {
+  std::mt19937 random(3);
+  const auto up_to = [&](std::int64_t n) { return static_cast<std::int64_t>(random()) % n; };
+  for (int i = 0; i < 2000; ++i) {
+    Window w;
+    w.in[2] = 1 + up_to(9);
+    w.kernel[2] = 1 + up_to(7);
+    w.stride[2] = 1 + up_to(4);
+    w.dilation[2] = 1 + up_to(4);
+    w.pad_begin[2] = up_to(12);
+    const std::int64_t lo = up_to(8) - 4, hi = lo + up_to(12), o = up_to(8);
+    Ints within;
+    for (std::int64_t k = 0; k < w.kernel[2]; ++k) {
+      const std::int64_t at = o * w.stride[2] - w.pad_begin[2] + k * w.dilation[2];
+      if (at >= lo && at < hi) within.push_back(k);
+    }
+    const TapRange r = taps_within(w, 2, o, lo, hi);
+    ASSERT_EQ(r.count(), static_cast<std::int64_t>(within.size())) << i;
+    if (!within.empty()) {
+      ASSERT_EQ(r.begin, within[0]) << i;
+    }
+  }
+}
+
+/// Neither offers nor the reference walk over taps that lie in the padding.
+TEST(Pool, HugeWindows) {
+  constexpr std::int64_t kHuge = 1 << 24;
+  for (const char* op : {"average_pool", "max_pool"}) {
+    OpCase c = op_case(
+        op, {{1, 1, 1}, {{"kernel_shape", Ints{kHuge}}, {"pads", Ints{kHuge - 1, kHuge - 1}}}});
+    c.inputs = {In::of(floats_tensor({1, 1, 1}, {3}), false)};
+    op_test::OpGraph g(c);
+    EXPECT_EQ(g.results[0].as<float>()[kHuge - 1], 3) << op;
+    const Target target{.lanes = tile_lanes(), .threads = 2};
+    const OfferRequest request{g.ref(), target, [](ValueId) { return std::span<const Layout>(); }};
+    std::vector<Offer> offers;
+    for (int i = 0; i < 1000; ++i) {
+      offers.clear();
+      g.ref().node().op->offers(request, offers);
+    }
+    EXPECT_FALSE(offers.empty()) << op;
+  }
+}
+
 TEST(Pool, SaysWhatIsWrong) {
   const int bad = static_cast<int>(ErrorCode::bad_input);
   const auto code = [](const Case& c) { return error_code_of(op_case("average_pool", c)); };

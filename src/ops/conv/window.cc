@@ -41,6 +41,15 @@ std::string auto_pad_of(const Attributes& attrs) {
 
 }  // namespace
 
+TapRange taps_within(const Window& w, std::size_t axis, std::int64_t o, std::int64_t lo,
+                     std::int64_t hi) {
+  const std::int64_t first = o * w.stride[axis] - w.pad_begin[axis], d = w.dilation[axis];
+  const std::int64_t begin = first < lo ? ceil_div(lo - first, d) : 0;
+  const std::int64_t end = first < hi ? ceil_div(hi - first, d) : 0;
+  return {std::min(begin, w.kernel[axis]),
+          std::clamp(end, std::min(begin, w.kernel[axis]), w.kernel[axis])};
+}
+
 int check_spatial_rank(const NodeRef& node) {
   const int rank = node.rank(0) - 2;
   if (rank < 1) {

@@ -26,6 +26,23 @@ struct Window {
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
+/// Taps [begin, end) of an axis.
+struct TapRange {
+  std::int64_t begin, end;
+
+  std::int64_t count() const { return end - begin; }
+};
+
+/// The taps of output index `o` of an axis that read input positions in [lo, hi); found without a
+/// walk over the taps.
+TapRange taps_within(const Window& w, std::size_t axis, std::int64_t o, std::int64_t lo,
+                     std::int64_t hi);
+
+/// Those that read the input, not its padding.
+inline TapRange taps_inside(const Window& w, std::size_t axis, std::int64_t o) {
+  return taps_within(w, axis, o, 0, w.in[axis]);
+}
+
 /// Throws Error unless the input has 1 to 3 spatial axes and the attribute `kernel_shape`, when
 /// there, has one entry for each. Returns the number of spatial axes.
 int check_spatial_rank(const NodeRef& node);
