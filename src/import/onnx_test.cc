@@ -461,7 +461,7 @@ TEST(OnnxModels, AFirstOutputMayBeUnused) {
   OnnxBuilder b;
   b.input("x", {3, 1, 2}).weights("w", {1, 16, 2}).weights("r", {1, 16, 4});
   b.node("LSTM", {"x", "w", "r"}, {"", "h"}, {{"hidden_size", std::int64_t{4}}});
-  b.node("Split", {"x"}, {"", "late", ""}, {{"axis", std::int64_t{0}}});
+  b.node("Split", {"x"}, {"", "late", "last"}, {{"axis", std::int64_t{0}}});
   const TempFile file(b.output("h").output("late").bytes());
   Session session(make_plan(import_model(file.path())));
   Tensor x(DType::f32, session.inputs()[0].shape);

@@ -31,7 +31,7 @@ class Verifier {
         for (int s : step.in) {
           if (s >= 0) readable(s);
         }
-        if (!step.kernel) bug("a kernel is missing");
+        if (step.kind == Step::Kind::call && !step.kernel) bug("a kernel is missing");
         if (step.scratch_offset + step.scratch_bytes > plan_.arena_bytes) bug("scratch is outside");
         for (int s : step.out) {
           if (s >= 0) write(s);

@@ -22,7 +22,7 @@ std::shared_ptr<const Plan> plan_of(int threads) {
   f64.shape = Shape("abcd", {1, 5, 7, 9});
   net.graph.inputs.push_back(net.graph.add_value(f64));
   Attributes to_f32;
-  to_f32.set("to", std::int64_t{1});
+  to_f32.set("to", std::string("f32"));
   const ValueId doubled = net.add("add", {net.graph.inputs[0], net.graph.inputs[0]});
   const ValueId image = net.add("cast", {net.add("exp", {doubled})}, to_f32);
   net.graph.outputs = {net.add("relu", {net.conv(image, 5, 6)}), doubled};
