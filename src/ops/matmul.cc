@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix product over the last two axes with broadcast batches, as numpy.matmul.
+// Matrix product over the last two axes with broadcast batches, as numpy.matmul. Input 2, which no
+// file gives, is a bias: one element for each column.
 #include <algorithm>
 #include <memory>
 
@@ -56,16 +57,25 @@ Facts facts_of(const Shape& a, const Shape& b) {
 }
 
 void infer(const NodeRef& node) {
-  node.expect_inputs(2, 2 + 2);  // the epilogue may have added a residual and a slope
+  node.expect_inputs(2, 3 + 2);  // the epilogue may have added a residual and a slope
   node.expect_dtype(0, {DType::f32, DType::f64, DType::i32, DType::u32, DType::i64, DType::u64});
   node.expect_dtype(1, {node.dtype(0)});
-  node.set_output(0, node.dtype(0), facts_of(node.shape(0), node.shape(1)).extents);
+  const Facts f = facts_of(node.shape(0), node.shape(1));
+  if (bias_input(node) >= 0) {
+    node.expect_dtype(2, {node.dtype(0)});
+    if (node.rank(2) != 1 || node.shape(2)[0] != f.n || node.rank(1) < 2) {
+      fail(ErrorCode::bad_input, "a bias of shape ", node.shape(2).extents(), " for ", f.n,
+           " columns");
+    }
+  }
+  node.set_output(0, node.dtype(0), f.extents);
 }
 
 /// Products and sums are made in `Sum`.
 template <class T, class Sum>
 void reference_as(const ReferenceArgs& args) {
   const Facts f = facts_of(args.in[0].mapping.shape(), args.in[1].mapping.shape());
+  const T* bias = bias_input(args.node) < 0 ? nullptr : args.input<T>(2);
   T* y = args.output<T>(0);
   for (std::int64_t batch = 0; batch < f.batches.count; ++batch) {
     const auto [a_matrix, b_matrix] = f.batches.at(batch);
@@ -73,7 +83,7 @@ void reference_as(const ReferenceArgs& args) {
     const T* b = args.input<T>(1) + b_matrix * f.k * f.n;
     for (std::int64_t m = 0; m < f.m; ++m) {
       for (std::int64_t n = 0; n < f.n; ++n) {
-        Sum sum{};
+        Sum sum = bias == nullptr ? Sum{} : static_cast<Sum>(bias[n]);
         for (std::int64_t k = 0; k < f.k; ++k) {
           sum += static_cast<Sum>(a[m * f.k + k]) * static_cast<Sum>(b[k * f.n + n]);
         }
@@ -137,8 +147,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   p.k = f.k;
   p.batches = f.batches;
   p.prepare(request.target.threads, f.k * f.n > f.m * f.k + f.m * f.n);
-  bound->ports = {-1, e.residual_input, e.slope_input, false};
-  if (e.slope_input >= 0) bound->ports.one_slope = node.shape(e.slope_input).elements() == 1;
+  bound->ports = epilogue_ports(node);
   p.gemm.activation = e.activation;
   p.gemm.one_slope = bound->ports.one_slope;
 
@@ -147,6 +156,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   o.in.resize(node.node().inputs.size());
   o.in[0] = Layout::row_major(a);
   o.in[1] = panel_layout(b, b.rank() - 2, b.rank() - 1, p.gemm);
+  if (bound->ports.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
   o.out = {Layout::row_major(y)};
   add_epilogue_layouts(node, o.out[0], lanes, o.in);
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
@@ -158,6 +168,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
       };
       PixelGemmCall call;
       call.weights = args.input<float>(1);
+      call.bias = optional(bound->ports.bias);
       call.residual = optional(bound->ports.residual);
       call.slope = optional(bound->ports.slope);
       call.out = args.output<float>(0);

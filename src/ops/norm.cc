@@ -246,6 +246,83 @@ void layer_reference(const ReferenceArgs& args) {
   });
 }
 
+/// Moments over runs of contiguous elements.
+struct LayerNorm {
+  static constexpr std::int64_t kTaskElements = 16384;
+
+  std::vector<StridedLoop<1>> over;  ///< where the runs begin
+  std::int64_t run = 1;
+  float epsilon = 0;
+
+  void operator()(const KernelArgs& args) const noexcept {
+    const float* bias = args.in.size() > 2 ? args.input<float>(2) : nullptr;
+    const std::int64_t runs = loop_count(over);
+    const std::int64_t group = std::max<std::int64_t>(kTaskElements / run, 1);
+    parallel(args.pool, at(ceil_div(runs, group)), [&](std::size_t task) {
+      const std::int64_t first = static_cast<std::int64_t>(task) * group;
+      for (std::int64_t i = first; i < std::min(first + group, runs); ++i) {
+        const std::int64_t offset = loop_offset(over, i)[0];
+        const float* x = args.input<float>(0) + offset;
+        const auto count = static_cast<float>(run);
+        const float mean = reduce_row(Reduction::sum, x, run, 0) / count;
+        const float variance = deviation_row(x, run, mean, 0) / count;
+        normalise_row_by_element(x, args.output<float>(0) + offset, run, mean,
+                                 1 / std::sqrt(variance + epsilon), args.input<float>(1), bias);
+      }
+    });
+  }
+};
+
+/// In layouts in which the normalised axes are one run, with a scale and a bias of their extents.
+void layer_offers(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape& x = node.shape(0);
+  if (node.dtype(0) != DType::f32 || x.elements() == 0) return;
+  if (node.has_output(1) || node.has_output(2)) return;
+  const auto axis = static_cast<int>(node.attrs().integer("axis", -1));
+  const std::int64_t run = product(x.extents(), axis, x.rank());
+  for (const int i : {1, 2}) {
+    if (!node.has(i)) continue;
+    // Extents of the last axes, perhaps with ones before them.
+    const Shape& parameter = node.shape(i);
+    const int shift = x.rank() - parameter.rank();
+    if (parameter.elements() != run) return;
+    for (int k = 0; k < parameter.rank(); ++k) {
+      if (parameter[k] != (k + shift < axis ? 1 : x[k + shift])) return;
+    }
+  }
+  const auto normalised = [&](int i) { return i >= axis; };
+  for (const Layout& layout : elementwise_layouts(request)) {
+    const Mapping mapping(layout, node.output().shape, sizeof(float));
+    const auto along = loops_along(mapping, normalised);
+    if (along.size() != 1 || along[0].stride[0] != 1 || along[0].extent != run ||
+        !mapping.bijective()) {
+      continue;
+    }
+    LayerNorm kernel;
+    kernel.run = run;
+    kernel.over = loops_along(mapping, [&](int i) { return !normalised(i); });
+    kernel.epsilon = node.attrs().real("epsilon", 1e-5f);
+    Offer offer;
+    offer.kernel = "layer_norm";
+    offer.in = {broadcast_follower(node, 0, layout).mapping.layout(),
+                Layout::row_major(node.shape(1))};
+    for (int i = 2; i < node.input_count(); ++i) {
+      offer.in.push_back(node.has(i) ? Layout::row_major(node.shape(i)) : Layout());
+    }
+    offer.out.resize(node.node().outputs.size());
+    offer.out[0] = layout;
+    // x is read three times.
+    offer.flops = 8 * static_cast<double>(x.elements());
+    offer.efficiency = 0.2;
+    offer.bind = [kernel]() -> Kernel {
+      const auto shared = std::make_shared<const LayerNorm>(kernel);
+      return [shared](const KernelArgs& args) { (*shared)(args); };
+    };
+    out.push_back(std::move(offer));
+  }
+}
+
 void infer_lrn(const NodeRef& node) {
   node.expect_inputs(1, 1);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
@@ -344,6 +421,7 @@ constexpr OpDef kNorm[] = {
      .category = Category::source,
      .infer = infer_layer,
      .reference = layer_reference,
+     .offers = layer_offers,
      .axes = link_positions},
     {.name = "lrn",
      .aliases = onnx<"LRN">,

@@ -12,7 +12,9 @@ bool remove_dead_nodes(Graph& graph);
 bool remove_identity(Graph& graph);
 bool cancel_transposes(Graph& graph);
 bool fold_pad(Graph& graph);
+bool recognise_functions(Graph& graph);
 bool fold_affine(Graph& graph);
+bool fuse_bias(Graph& graph);
 bool fuse_residual(Graph& graph);
 bool fuse_activation(Graph& graph);
 

@@ -17,7 +17,9 @@ constexpr Pass kPasses[] = {
     {"remove_identity", remove_identity},
     {"cancel_transposes", cancel_transposes},
     {"fold_pad", fold_pad},
+    {"recognise_functions", recognise_functions},
     {"fold_affine", fold_affine},
+    {"fuse_bias", fuse_bias},
     {"fuse_residual", fuse_residual},
     {"fuse_activation", fuse_activation},
 };

@@ -192,6 +192,15 @@ void normalise_row_simd(const float* x, float* y, std::int64_t n, float mean, fl
   });
 }
 
+void normalise_row_by_element_simd(const float* x, float* y, std::int64_t n, float mean,
+                                   float factor, const float* scale, const float* bias) {
+  tile(n, [&](auto d, std::int64_t i) HWY_ATTR {
+    const auto v = hn::Mul(hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean)), hn::Set(d, factor));
+    const auto shift = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + i);
+    hn::StoreU(hn::MulAdd(v, hn::LoadU(d, scale + i), shift), d, y + i);
+  });
+}
+
 /// exp of a number <= 0, or NaN.
 template <class D, class V>
 HWY_INLINE V exp_down(D d, V x) {
@@ -286,6 +295,7 @@ HWY_EXPORT(deviation_columns_simd);
 HWY_EXPORT(deviation_row_simd);
 HWY_EXPORT(normalise_columns_simd);
 HWY_EXPORT(normalise_row_simd);
+HWY_EXPORT(normalise_row_by_element_simd);
 HWY_EXPORT(softmax_row_simd);
 HWY_EXPORT(softmax_columns_simd);
 HWY_EXPORT(lrn_columns_simd);
@@ -327,6 +337,11 @@ void normalise_columns(const float* x, float* y, std::int64_t stride, std::int64
 void normalise_row(const float* x, float* y, std::int64_t n, float mean, float scale,
                    float bias) noexcept {
   HWY_DYNAMIC_DISPATCH(normalise_row_simd)(x, y, n, mean, scale, bias);
+}
+
+void normalise_row_by_element(const float* x, float* y, std::int64_t n, float mean, float factor,
+                              const float* scale, const float* bias) noexcept {
+  HWY_DYNAMIC_DISPATCH(normalise_row_by_element_simd)(x, y, n, mean, factor, scale, bias);
 }
 
 void softmax_row(const float* x, float* y, std::int64_t n, bool log) noexcept {

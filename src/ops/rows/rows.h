@@ -40,6 +40,10 @@ void normalise_columns(const float* x, float* y, std::int64_t stride, std::int64
 void normalise_row(const float* x, float* y, std::int64_t n, float mean, float scale,
                    float bias) noexcept;
 
+/// y[i] = (x[i] - mean) * factor * scale[i] + bias[i] for i < n; `bias` may be null. y may be x.
+void normalise_row_by_element(const float* x, float* y, std::int64_t n, float mean, float factor,
+                              const float* scale, const float* bias) noexcept;
+
 /// softmax or its logarithm of n contiguous elements; y may be x.
 void softmax_row(const float* x, float* y, std::int64_t n, bool log) noexcept;
 
