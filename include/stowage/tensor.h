@@ -27,7 +27,7 @@ struct MutableTensorView {
   MutableTensorView(DType dtype, const Mapping& mapping, void* data);
   MutableTensorView(DType dtype, const Shape& shape, const Layout& layout, void* data);
 
-  operator TensorView() const { return {dtype, mapping, data}; }
+  explicit operator TensorView() const { return {dtype, mapping, data}; }
 
   DType dtype;
   Mapping mapping;

@@ -44,8 +44,8 @@ void infer_space_to_depth(const NodeRef& node) {
 template <bool ToSpace>
 void reference(const ReferenceArgs& args) {
   if (no_elements(args)) return;
-  const Shape& space = (ToSpace ? args.out[0] : args.in[0]).mapping.shape();
-  const Shape& depth = (ToSpace ? args.in[0] : args.out[0]).mapping.shape();
+  const Shape &in = args.in[0].mapping.shape(), &out = args.out[0].mapping.shape();
+  const Shape &space = ToSpace ? out : in, &depth = ToSpace ? in : out;
   const std::int64_t b = args.node.attrs().integer("blocksize", 1);
   const bool crd = args.node.attrs().string("mode", "DCR") == "CRD";
   for_bytes(args.out[0].dtype, [&]<class T>() {
