@@ -89,6 +89,20 @@ TEST(MatMul, SaysWhatIsWrong) {
   EXPECT_EQ(error_code_of(op_case({2, 3, 4}, {3, 4, 5})), bad);
 }
 
+TEST(MatMul, Bias) {
+  for_each_target([] {
+    for (std::int64_t n = 1; n <= 33; ++n) {
+      OpCase c = op_case({2, 3, 7}, {7, n}, true);
+      c.inputs.push_back({.extents = {n}, .constant = true});
+      c.epilogue.activation = {Activation::Kind::leaky, 0.1f, 0};
+      EXPECT_GT(check_offers(c), 0);
+    }
+  });
+  OpCase wrong = op_case({2, 3, 7}, {7, 5}, true);
+  wrong.inputs.push_back({.extents = {4}});
+  EXPECT_EQ(error_code_of(wrong), static_cast<int>(ErrorCode::bad_input));
+}
+
 /// 2^24 matrices: what is asked a thousand times may not look at each.
 TEST(MatMul, OffersDoNotWalkOverBatches) {
   GraphBuilder net;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions, softmax, normalisation: operators that look along axes.
-#include "ops/op_test_util.h"
+#include "ops/conv/test_util.h"
 
 namespace stowage {
 namespace {
@@ -178,6 +178,35 @@ TEST(LayerNorm, RowsHaveMeanZeroAndVarianceOne) {
                                        In::of(floats_tensor({2}, {1, 2}), false),
                                        In::of(floats_tensor({2}, {0, 1}), false)}});
   EXPECT_EQ(elements<float>(r[0]), (std::vector<float>{-1, 3, -1, 3}));
+}
+
+TEST(LayerNorm, EveryOfferMatchesTheReference) {
+  for_each_target([] {
+    for (std::int64_t n = 1; n <= 33; ++n) {
+      OpCase c{.op = "layer_norm",
+               .inputs = {{.extents = {2, 5, n}}, {.extents = {n}}, {.extents = {n}}}};
+      c.rtol = c.atol = 1e-4;  // of one or two elements the variance is small
+      EXPECT_GT(check_offers(c), 0) << n;
+      c.inputs.pop_back();
+      EXPECT_GT(check_offers(c), 0) << n;
+    }
+    EXPECT_GT(
+        check_offers(
+            {.op = "layer_norm",
+             .attrs = {{"axis", std::int64_t{1}}},
+             .inputs = {{.extents = {3, 7, 65}}, {.extents = {7, 65}}, {.extents = {1, 7, 65}}}}),
+        0);
+    EXPECT_GT(check_offers({.op = "layer_norm",
+                            .inputs = {{.extents = {200, 768}, .lo = 900, .hi = 1100},
+                                       {.extents = {768}},
+                                       {.extents = {768}}},
+                            .rtol = 1e-3,
+                            .atol = 1e-3}),
+              0);
+  });
+  // A scale for each row is left to the reference.
+  EXPECT_EQ(
+      check_offers({.op = "layer_norm", .inputs = {{.extents = {5, 8}}, {.extents = {5, 1}}}}), 0);
 }
 
 TEST(InstanceNorm, EveryLayoutGivesTheSame) {

@@ -27,6 +27,31 @@ ValueId pad(GraphBuilder& n, ValueId x, const Ints& pads) {
   return n.add("pad", {x}, a);
 }
 
+ValueId scalar(GraphBuilder& n, float v, int rank = 0) {
+  Tensor t(DType::f32, Shape(std::string_view("abcd").substr(0, static_cast<std::size_t>(rank)),
+                             Ints(static_cast<std::size_t>(rank), 1)));
+  t.as<float>()[0] = v;
+  return n.graph.add_constant("s" + std::to_string(n.graph.value_count()), std::move(t));
+}
+
+/// 1 + erf(x / sqrt(2)), by a quotient or by a product.
+ValueId one_plus_erf(GraphBuilder& n, ValueId x, bool quotient) {
+  const ValueId arg = quotient ? n.add("div", {x, scalar(n, 1.41421356f)})
+                               : n.add("mul", {scalar(n, 0.70710678f), x});
+  return n.add("add", {n.add("erf", {arg}), scalar(n, 1)});
+}
+
+/// 1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))
+ValueId one_plus_tanh(GraphBuilder& n, ValueId x, bool power) {
+  const ValueId cube =
+      power ? n.add("pow", {x, scalar(n, 3)}) : n.add("mul", {n.add("mul", {x, x}), x});
+  const ValueId sum = n.add("add", {x, n.add("mul", {cube, scalar(n, 0.044715f)})});
+  const ValueId tanh = n.add("tanh", {n.add("mul", {sum, scalar(n, 0.79788456f)})});
+  return n.add("add", {scalar(n, 1), tanh});
+}
+
+ValueId relu6(GraphBuilder& n, ValueId x) { return n.add("clip", {x, scalar(n, 0), scalar(n, 6)}); }
+
 struct Case {
   const char* name;
   std::function<void(GraphBuilder&)> build;
@@ -39,6 +64,111 @@ const Case kCases[] = {
        n.graph.outputs = {n.add("relu", {n.batch_norm(n.conv(n.input({1, 3, 5, 4}), 3, 6), 6)})};
      },
      1},
+    {"x sigmoid(x) behind a convolution",
+     [](GraphBuilder& n) {
+       const ValueId x = n.conv(n.input({1, 3, 5, 4}), 3, 6);
+       n.graph.outputs = {n.add("mul", {n.add("sigmoid", {x}), x})};
+     },
+     1},
+    {"a sigmoid that is read elsewhere stays",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({1, 3, 5, 4}), s = n.add("sigmoid", {x});
+       n.graph.outputs = {n.add("mul", {x, s}), n.add("relu", {s})};
+     },
+     3},
+    {"a sigmoid of something else stays",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({1, 3, 5, 4}), y = n.input({1, 3, 5, 4});
+       n.graph.outputs = {n.add("mul", {x, n.add("sigmoid", {y})})};
+     },
+     2},
+    {"x relu6(x + 3) / 6, twice",
+     [](GraphBuilder& n) {
+       ValueId x = n.conv(n.input({1, 3, 5, 4}), 3, 6);
+       x = n.add("div",
+                 {n.add("mul", {x, relu6(n, n.add("add", {x, scalar(n, 3)}))}), scalar(n, 6)});
+       x = n.conv(x, 6, 5);
+       const ValueId gate =
+           n.add("mul", {relu6(n, n.add("add", {scalar(n, 3), x})), scalar(n, 1.0f / 6)});
+       n.graph.outputs = {n.add("mul", {gate, x})};
+     },
+     2},
+    {"relu6(x + 3) / 6 alone",
+     [](GraphBuilder& n) {
+       const ValueId x = n.conv(n.input({1, 3, 5, 4}), 3, 6);
+       n.graph.outputs = {n.add("div", {relu6(n, n.add("add", {x, scalar(n, 3)})), scalar(n, 6)})};
+     },
+     1},
+    {"relu6(x + 2) / 6 is something else",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({1, 3, 5, 4});
+       n.graph.outputs = {n.add(
+           "mul", {x, n.add("div", {relu6(n, n.add("add", {x, scalar(n, 2)})), scalar(n, 6)})})};
+     },
+     4},
+    {"x tanh(softplus(x))",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({2, 3});
+       n.graph.outputs = {n.add("mul", {x, n.add("tanh", {n.add("softplus", {x})})})};
+     },
+     1},
+    {"gelu: (x (1 + erf(x / sqrt(2)))) / 2",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({2, 3, 7});
+       n.graph.outputs = {
+           n.add("mul", {n.add("mul", {x, one_plus_erf(n, x, true)}), scalar(n, 0.5f)})};
+     },
+     1},
+    {"gelu: (x / 2) (1 + erf(x / sqrt(2)))",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({2, 3, 7});
+       n.graph.outputs = {
+           n.add("mul", {n.add("mul", {scalar(n, 0.5f), x}), one_plus_erf(n, x, false)})};
+     },
+     1},
+    {"gelu: x ((1 + erf(x / sqrt(2))) / 2)",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({2, 3, 7});
+       n.graph.outputs = {
+           n.add("mul", {n.add("div", {one_plus_erf(n, x, true), scalar(n, 2)}), x})};
+     },
+     1},
+    {"gelu by tanh, x^3 by products",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({2, 3, 7});
+       n.graph.outputs = {
+           n.add("mul", {n.add("mul", {scalar(n, 0.5f), x}), one_plus_tanh(n, x, false)})};
+     },
+     1},
+    {"gelu by tanh, x^3 by pow",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({2, 3, 7});
+       n.graph.outputs = {
+           n.add("mul", {x, n.add("mul", {one_plus_tanh(n, x, true), scalar(n, 0.5f)})})};
+     },
+     1},
+    {"a half that stretches the shape is no part of gelu",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({3});
+       n.graph.outputs = {
+           n.add("mul", {n.add("mul", {x, one_plus_erf(n, x, true)}), scalar(n, 0.5f, 3)})};
+     },
+     5},
+    {"a bias behind a matrix product, with a residual",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({2, 3, 4});
+       const ValueId y = n.add("matmul", {x, n.constant({4, 5})});
+       const ValueId z =
+           n.add("matmul", {n.add("add", {n.constant({1, 1, 5}), y}), n.constant({5, 4})});
+       n.graph.outputs = {n.add("add", {n.add("add", {z, n.constant({4})}), x})};
+     },
+     2},
+    {"what is added to rows is no bias",
+     [](GraphBuilder& n) {
+       const ValueId y = n.add("matmul", {n.input({2, 3, 4}), n.constant({4, 5})});
+       n.graph.outputs = {n.add("add", {y, n.constant({3, 1})})};
+     },
+     2},
     {"a bias added after a convolution folds",
      [](GraphBuilder& n) {
        n.graph.outputs = {

@@ -250,8 +250,8 @@ bool recognise_functions(Graph& graph) {
                                       graph.value(v).shape.extents())) {
       continue;
     }
-    Patch patch(graph, text("'", n.name, "' (", n.op->name, ") with what it multiplies is ",
-                            found->op));
+    Patch patch(graph,
+                text("'", n.name, "' (", n.op->name, ") with what it multiplies is ", found->op));
     Node& into = patch.edit(*it);
     into.op = find_op(found->op);
     into.type.clear();
