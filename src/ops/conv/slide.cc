@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include "ops/conv/epilogue-inl.h"
+#include "ops/first_lanes-inl.h"
 
 #undef STOWAGE_UNROLL
 #if defined(__clang__)
@@ -114,13 +115,13 @@ HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) acc[p] = hn::Load(kTag, values + p * kLanes);
   }
-  const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(line.valid));
   if (line.valid != kLanes && !line.padded) {
     STOWAGE_UNROLL
-    for (int p = 0; p < P; ++p) hn::BlendedStore(acc[p], mask, kTag, out + p * line.out_pixel);
+    for (int p = 0; p < P; ++p) store_first(kTag, acc[p], line.valid, out + p * line.out_pixel);
     return;
   }
   if (line.valid != kLanes) {
+    const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(line.valid));
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) acc[p] = hn::IfThenElseZero(mask, acc[p]);
   }
@@ -401,12 +402,12 @@ void run_global(const Slide& s, const SlideCall& call, std::int64_t plane) {
                 hn::Set(kTag, 1.0f / static_cast<float>(pixels)));
   }
   const std::int64_t valid = std::min(s.channels - block * kLanes, kLanes);
-  const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(valid));
   float* const out = call.out + image * s.out.image + block * s.out.block;
-  if (s.out.padded || valid == kLanes) {
+  if (s.out.padded) {
+    const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(valid));
     hn::StoreU(hn::IfThenElseZero(mask, y), kTag, out);
   } else {
-    hn::BlendedStore(y, mask, kTag, out);
+    store_first(kTag, y, valid, out);
   }
 }
 
