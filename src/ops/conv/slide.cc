@@ -27,7 +27,6 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
@@ -105,7 +104,7 @@ HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
   }
   if (line.clips) {
     STOWAGE_UNROLL
-    for (int p = 0; p < P; ++p) acc[p] = hn::Min(hn::Max(acc[p], line.lo), line.hi);
+    for (int p = 0; p < P; ++p) acc[p] = clip(acc[p], line.lo, line.hi);
   }
   if (line.finish) {
     HWY_ALIGN float values[P * kLanes];

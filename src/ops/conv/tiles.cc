@@ -24,7 +24,6 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
@@ -183,7 +182,7 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
       STOWAGE_UNROLL
-      for (int n = 0; n < NB; ++n) acc[p][n] = hn::Min(hn::Max(acc[p][n], lo), hi);
+      for (int n = 0; n < NB; ++n) acc[p][n] = clip(acc[p][n], lo, hi);
     }
   }
   if (t.finish) {
