@@ -166,13 +166,16 @@ int run(BenchOptions options, std::ostream& out) {
     }
   }
   const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
-  const ModelDoors model = model_doors(options.model);
+  ModelDoors model = model_doors(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
   if (deployment.has_value() && !options.json) out << ignored_note(*deployment);
-  const Loaded loaded = load_model(options, parse_shapes(options.shapes, model.inputs));
+  const auto bind = [&] {
+    return bound_shapes(options, deployment.has_value() ? &*deployment : nullptr, model);
+  };
+  const Loaded loaded = load_model(options, prepare_model(options, model, bind));
   Session session(loaded.plan);
   const int threads = loaded.plan->threads;
-  if (deployment.has_value()) check_outputs(*deployment, session.outputs(), loaded.source_format);
+  if (deployment.has_value()) check_outputs(*deployment, session.outputs());
   const Samples samples = Bench(*loaded.plan, session).measure(options);
   const double least = *std::min_element(samples.whole.begin(), samples.whole.end());
   const double most = *std::max_element(samples.whole.begin(), samples.whole.end());

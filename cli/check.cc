@@ -148,9 +148,9 @@ class Case {
       const int index = session_->input_index(names[k]);
       const Tensor& tensor = given[k].tensor;
       const Port& port = session_->inputs()[static_cast<std::size_t>(index)];
-      session_->set_input(index, view_as(tensor, port,
-                                         format_order(DataFormat::none, DataFormat::none,
-                                                      tensor.shape().rank(), "")));
+      session_->set_input(
+          index, view_as(tensor, port,
+                         format_order(DataFormat::none, port.data_format, tensor.shape().rank())));
     }
     session_->run();
     return compare(read_tensors(set, "output"));
@@ -164,7 +164,7 @@ class Case {
     shapes_ = shapes;
     known_.clear();
     const auto plan = [&] {
-      session_.emplace(load_model(options_, shapes, known_).plan);
+      session_.emplace(load_model(options_, prepare_model(options_, shapes, known_)).plan);
     };
     for (const bool integers_only : {true, false}) {
       try {

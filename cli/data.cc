@@ -26,11 +26,6 @@ std::vector<std::byte> head_of(const std::string& path) {
   return head;
 }
 
-bool fits(const std::vector<std::int64_t>& extents, const std::vector<std::int64_t>& wanted) {
-  return std::equal(extents.begin(), extents.end(), wanted.begin(), wanted.end(),
-                    [](std::int64_t have, std::int64_t want) { return want < 0 || want == have; });
-}
-
 /// `shape` with its axes in another order.
 Shape permuted(const Shape& shape, const std::vector<int>& order) {
   std::vector<Axis> axes;
@@ -82,61 +77,75 @@ InputData read_input(const std::string& name, const std::string& file) {
   return data;
 }
 
-std::vector<std::int64_t> bind_extents(InputData& data, const ModelInput& input,
-                                       const std::vector<int>& order) {
-  if (data.picture.has_value()) {
-    const std::optional<ImagePort> port =
-        input.has_shape ? image_port(input.extents) : std::nullopt;
-    if (!port.has_value()) {
-      fail(ErrorCode::usage, "input '", input.name, "' of shape ", extents_text(input.extents),
-           " takes no picture; its shape must be like [1, 3, H, W] or [1, H, W, 3]");
-    }
-    std::vector<std::int64_t> extents = input.extents;
-    if (port->height == 0)
-      extents[static_cast<std::size_t>(port->height_axis)] = data.picture->height;
-    if (port->width == 0) extents[static_cast<std::size_t>(port->width_axis)] = data.picture->width;
-    if (extents[0] < 0) extents[0] = 1;
-    return extents;
+namespace {
+
+/// The extents of an input that takes a picture.
+std::vector<std::int64_t> picture_extents(const Picture& picture, const ModelInput& input) {
+  const std::optional<ImagePort> port = input.has_shape ? image_port(input.extents) : std::nullopt;
+  if (!port.has_value()) {
+    fail(ErrorCode::usage, "input '", input.name, "' of shape ", extents_text(input.extents),
+         " takes no picture; its shape must be like [1, 3, H, W] or [1, H, W, 3]");
   }
-  const Shape& shape = data.tensor->shape();
-  std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
-  if (!input.has_shape) return extents;
-  if (extents.size() == order.size()) {
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      extents[static_cast<std::size_t>(order[i])] = shape[static_cast<int>(i)];
-    }
-  }
-  if (fits(extents, input.extents)) return extents;
-  std::vector<std::int64_t> with_batch = extents;
-  with_batch.insert(with_batch.begin(), 1);
-  if (order.size() == shape.extents().size() && fits(with_batch, input.extents)) {
-    data.tensor->reshape(unnamed_shape(with_batch));
-    return with_batch;
-  }
-  fail(ErrorCode::bad_input, "'", data.file, "' has shape ", shape.extents(), " but input '",
-       input.name, "' wants ", extents_text(input.extents), "; reshape the file, or give --shape");
+  std::vector<std::int64_t> extents = input.extents;
+  if (port->height == 0) extents[static_cast<std::size_t>(port->height_axis)] = picture.height;
+  if (port->width == 0) extents[static_cast<std::size_t>(port->width_axis)] = picture.width;
+  if (extents[0] < 0) extents[0] = 1;
+  return extents;
 }
 
-Shapes bind_shapes(const ModelOptions& options, const ModelDoors& model, const Formats& formats,
-                   std::vector<InputData>& data) {
-  const std::vector<ModelInput>& inputs = model.inputs;
-  Shapes shapes = parse_shapes(options.shapes, inputs);
+/// What to do about an array that does not fit.
+std::string advice(const ModelOptions& options, const ModelInput& input, const SaidFormat& said,
+                   std::span<const std::int64_t> extents) {
+  const auto format =
+      said.format == DataFormat::none ? fitting_format(input, extents) : std::nullopt;
+  if (!format.has_value()) return "reshape the file, or give --shape";
+  const std::string_view word = data_format_name(*format);
+  return text("if the file is in ", word, ", ",
+              options.deployed ? "write input_data_formats: " : "give --input-format ",
+              options.deployed || input.name.empty() ? "" : input.name + "=", word);
+}
+
+std::vector<std::int64_t> array_extents(const ModelOptions& options, InputData& data,
+                                        ModelInput& input, const SaidFormat& said) {
+  const auto bound = [&]() {
+    const std::span<const std::int64_t> extents = data.tensor->shape().extents();
+    return in_model_order(input, said, extents);
+  };
+  auto extents = bound();
+  const Shape shape = data.tensor->shape();
+  if (!extents.has_value() && input.extents.size() == shape.extents().size() + 1) {
+    std::vector<std::int64_t> with_batch = {1};
+    with_batch.insert(with_batch.end(), shape.extents().begin(), shape.extents().end());
+    data.tensor->reshape(unnamed_shape(with_batch));
+    extents = bound();
+  }
+  if (extents.has_value()) return *std::move(extents);
+  fail(ErrorCode::bad_input, "'", data.file, "' has shape ", shape.extents(), " but input '",
+       input.name, "' wants ", extents_text(input.extents), "; ",
+       advice(options, input, said, shape.extents()));
+}
+
+}  // namespace
+
+void bind_data(const ModelOptions& options, ModelDoors& model, std::vector<InputData>& data,
+               Shapes& shapes) {
+  const Formats formats = input_formats(options, names_of(model.inputs));
   for (InputData& item : data) {
-    ModelInput input = *std::find_if(inputs.begin(), inputs.end(),
-                                     [&](const ModelInput& i) { return i.name == item.name; });
+    ModelInput& own = *std::find_if(model.inputs.begin(), model.inputs.end(),
+                                    [&](const ModelInput& i) { return i.name == item.name; });
+    ModelInput input = own;
     const auto given = shapes.find(input.name);
     if (given != shapes.end()) {
       input.extents = given->second;
       input.has_shape = true;
     }
-    const auto format = formats.find(input.name);
-    const bool as_is = format == formats.end() || !item.tensor.has_value();
-    const std::vector<int> order =
-        format_order(as_is ? DataFormat::none : format->second, model.source,
-                     item.tensor.has_value() ? item.tensor->shape().rank() : 0, input.name);
-    shapes[input.name] = bind_extents(item, input, order);
+    const auto said = formats.find(input.name);
+    shapes[input.name] = item.picture.has_value()
+                             ? picture_extents(*item.picture, input)
+                             : array_extents(options, item, input,
+                                             said == formats.end() ? SaidFormat{} : said->second);
+    own.format = input.format;
   }
-  return shapes;
 }
 
 std::string picture_input(std::span<const ModelInput> inputs) {
@@ -155,6 +164,25 @@ std::string picture_input(std::span<const ModelInput> inputs) {
 
 namespace {
 
+std::string scale_words(const std::vector<float>& mean, const std::vector<float>& norm) {
+  return text(", (x - ", numbers(mean), ") * ", numbers(norm));
+}
+
+/// Gives (x - mean) * norm; where they hold several numbers, one for each index of `channels`.
+void give_scaled(Session& session, int index, const TensorView& view,
+                 const std::vector<float>& mean, const std::vector<float>& norm, Axis channels) {
+  const Port& port = session.inputs()[static_cast<std::size_t>(index)];
+  if (std::max(mean.size(), norm.size()) <= 1 || channels == Axis("c")) {
+    session.set_input(index, view, mean, norm);
+    return;
+  }
+  // The session counts channels along the axis c: this input has none of that name.
+  Tensor ready(port.dtype, port.shape);
+  Conversion(view.dtype, view.mapping, ready.dtype(), ready.mapping(), {mean, norm, channels})
+      .run(view.data, ready.data());
+  session.set_input(index, ready.view());
+}
+
 std::string give_picture(Session& session, int index, const Picture& picture,
                          const Preprocess& how) {
   const Port& port = session.inputs()[static_cast<std::size_t>(index)];
@@ -169,45 +197,80 @@ std::string give_picture(Session& session, int index, const Picture& picture,
   const bool scaled = port.dtype == DType::f32 || !mean.empty() || !norm.empty();
   if (scaled && mean.empty()) mean = {0};
   if (scaled && norm.empty()) norm = {1.0f / 255};
-  const Axis channels = port.shape.axis(image->channel_axis);
-  if (std::max(mean.size(), norm.size()) > 1 && channels != Axis("c")) {
-    // The session counts channels along the axis c: this input has none of that name.
-    Tensor ready(port.dtype, port.shape);
-    Conversion(view.dtype, view.mapping, ready.dtype(), ready.mapping(), {mean, norm, channels})
-        .run(view.data, ready.data());
-    session.set_input(index, ready.view());
-  } else {
-    session.set_input(index, view, mean, norm);
-  }
+  give_scaled(session, index, view, mean, norm, port.shape.axis(image->channel_axis));
   const bool fits_already = picture.width == fitted.width && picture.height == fitted.height;
   const char* order = fitted.channels == 1 ? "gray" : how.pixel == PixelOrder::bgr ? "bgr" : "rgb";
   return text(picture.width, " x ", picture.height,
               fits_already ? ""
                            : text(how.fit == ResizeFit::letterbox ? " letterboxed" : " stretched",
                                   " to ", fitted.width, " x ", fitted.height),
-              ", ", order,
-              scaled ? text(", (x - ", numbers(mean), ") * ", numbers(norm)) : ", as it is");
+              ", ", order, scaled ? scale_words(mean, norm) : ", as it is");
 }
 
 }  // namespace
 
-std::string give_input(Session& session, const InputData& data, const Preprocess& how,
-                       DataFormat given, DataFormat model) {
-  const int index = session.input_index(data.name);
-  const Port& port = session.inputs()[static_cast<std::size_t>(index)];
-  if (data.tensor.has_value()) {
-    const Tensor& tensor = *data.tensor;
-    const std::vector<int> order = format_order(given, model, tensor.shape().rank(), data.name);
-    session.set_input(index, view_as(tensor, port, order));
-    return text(dtype_name(tensor.dtype()), " ", tensor.shape().extents());
+namespace {
+
+/// The axis of an array's channels, to which `mean` and `norm` must fit.
+Axis channels_of(const Port& port, const std::vector<float>& mean, const std::vector<float>& norm) {
+  int axis = -1;
+  if (port.data_format != DataFormat::none) {
+    axis = port.shape.index_of(Axis("c"));
+  } else if (const auto image = image_port(port.shape.extents())) {
+    axis = image->channel_axis;
   }
-  return give_picture(session, index, *data.picture, how);
+  for (const auto& [option, list] : {std::pair{"--mean", &mean}, std::pair{"--norm", &norm}}) {
+    if (list->size() <= 1) continue;
+    if (axis >= 0 && static_cast<std::int64_t>(list->size()) == port.shape[axis]) continue;
+    fail(ErrorCode::usage, option, " has ", list->size(), " numbers, but input '", port.name,
+         "' of shape ", port.shape.extents(), " has ",
+         axis < 0 ? "no channels" : text(port.shape[axis], " channels"), "; give one number",
+         axis < 0 ? "" : ", or one a channel");
+  }
+  return axis < 0 ? Axis() : port.shape.axis(axis);
 }
 
-Tensor take_output(const Session& session, int output, DataFormat wanted, DataFormat model) {
+}  // namespace
+
+std::optional<std::string> scaled_array(const std::vector<InputData>& data, const Preprocess& how,
+                                        std::span<const Port> ports) {
+  const bool pictures = std::any_of(data.begin(), data.end(),
+                                    [](const InputData& d) { return d.picture.has_value(); });
+  if (pictures || (how.mean.empty() && how.norm.empty())) return std::nullopt;
+  if (data.size() == 1) return data[0].name;
+  std::vector<std::string> images;
+  for (const Port& port : ports) {
+    const bool image = port.data_format != DataFormat::none || image_port(port.shape.extents());
+    if (image) images.push_back(port.name);
+  }
+  if (images.size() == 1) return images[0];
+  fail(ErrorCode::usage, "--mean and --norm: ", images.empty() ? "none" : "several",
+       " of the inputs could be an image; give arrays that are scaled already");
+}
+
+std::string give_input(Session& session, const InputData& data, const Preprocess& how,
+                       DataFormat given, bool scaled) {
+  const int index = session.input_index(data.name);
+  const Port& port = session.inputs()[static_cast<std::size_t>(index)];
+  if (data.picture.has_value()) return give_picture(session, index, *data.picture, how);
+  const Tensor& tensor = *data.tensor;
+  const std::vector<int> order = format_order(given, port.data_format, tensor.shape().rank());
+  const TensorView view = view_as(tensor, port, order);
+  const std::string what = text(dtype_name(tensor.dtype()), " ", tensor.shape().extents());
+  if (!scaled) {
+    session.set_input(index, view);
+    return what;
+  }
+  const std::vector<float> mean = how.mean.empty() ? std::vector<float>{0} : how.mean;
+  const std::vector<float> norm = how.norm.empty() ? std::vector<float>{1} : how.norm;
+  give_scaled(session, index, view, mean, norm, channels_of(port, mean, norm));
+  return what + scale_words(mean, norm);
+}
+
+Tensor take_output(const Session& session, int output, DataFormat wanted) {
   Tensor tensor = session.output(output);
   const Port& port = session.outputs()[static_cast<std::size_t>(output)];
-  const std::vector<int> order = format_order(wanted, model, port.shape.rank(), port.name);
+  const std::vector<int> order = format_order(wanted, port.data_format, port.shape.rank());
   if (std::is_sorted(order.begin(), order.end())) return tensor;
   const Shape shape = permuted(tensor.shape(), order);
   Tensor out(tensor.dtype(), shape);

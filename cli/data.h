@@ -23,26 +23,29 @@ struct InputData {
 /// Reads a file of any of these kinds, by its content, .pb by its name.
 InputData read_input(const std::string& name, const std::string& file);
 
-/// The extents, in the model's order, that this data gives an input; order[i] is the model's axis
-/// that stands at place i of the file. A leading axis of 1 may be left out: it is put back.
+/// Adds what the data says about extents that the model, or `shapes`, leaves free. A leading axis
+/// of 1 may be left out: it is put back. The model's own order is each ModelInput::format, or the
+/// other one where only that fits.
 /// Throws Error(bad_input) when the data does not fit what the model fixes.
-std::vector<std::int64_t> bind_extents(InputData& data, const ModelInput& input,
-                                       const std::vector<int>& order);
-
-/// --shape, and what the data says about extents that the model leaves free.
-Shapes bind_shapes(const ModelOptions& options, const ModelDoors& model, const Formats& formats,
-                   std::vector<InputData>& data);
+void bind_data(const ModelOptions& options, ModelDoors& model, std::vector<InputData>& data,
+               Shapes& shapes);
 
 /// The input that takes a picture when none is named: of four axes before three.
 /// Throws Error(usage) when there is none.
 std::string picture_input(std::span<const ModelInput> inputs);
 
+/// The input to which --mean and --norm belong: nothing when pictures are given, to which they
+/// do, or when nothing is said. Throws Error(usage) when it is not clear which.
+std::optional<std::string> scaled_array(const std::vector<InputData>& data, const Preprocess& how,
+                                        std::span<const Port> ports);
+
 /// Gives one input; returns what was done in words: "640 x 427 stretched to 224 x 224, rgb, ...".
+/// `given`: the format of an array. `scaled`: (x - mean) * norm is computed of an array, too.
 std::string give_input(Session& session, const InputData& data, const Preprocess& how,
-                       DataFormat given, DataFormat model);
+                       DataFormat given, bool scaled);
 
 /// The values as they lie in memory when read row by row, in the format that is wanted.
-Tensor take_output(const Session& session, int output, DataFormat wanted, DataFormat model);
+Tensor take_output(const Session& session, int output, DataFormat wanted);
 
 /// Whether samples of a picture run from 0 to 1 or from 0 to 255; automatic: 0 to 1 unless a
 /// value exceeds 1.5.

@@ -408,15 +408,15 @@ class Reader {
     }
     if (node == nullptr) node = other;
     if (node == nullptr) return;
-    spread(*node, tensors, scalars(*node), true, [&](DeployedTensor& tensor, const Words& words) {
-      const std::string word = lower(words.words[0]);
-      if (word != "nchw" && word != "nhwc" && word != "none") {
+    const std::vector<Words> list = scalars(*node);
+    const bool for_all = list.size() < tensors.size();
+    spread(*node, tensors, list, true, [&](DeployedTensor& tensor, const Words& words) {
+      const std::optional<DataFormat> format = parse_data_format(words.words[0]);
+      if (!format.has_value()) {
         refuse(words.line, "the format '", words.words[0],
                "' is unknown; choose NCHW, NHWC or NONE");
       }
-      // As in MACE: an order of four axes says nothing about other tensors.
-      if (tensor.shape.has_value() && tensor.shape->size() != 4) return;
-      if (word != "none") tensor.format = word == "nchw" ? DataFormat::nchw : DataFormat::nhwc;
+      tensor.format = SaidFormat{*format, for_all, text(file_, ":", words.line, ": ")};
     });
   }
 

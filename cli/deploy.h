@@ -17,10 +17,10 @@ struct DeployedTensor {
   int line = 0;  ///< where it is named
   /// In the order of `format`.
   std::optional<std::vector<std::int64_t>> shape;
-  DataFormat format = DataFormat::none;  ///< none: in the model's order
-  DType dtype = DType::f32;              ///< of data without a header
-  double least = -1, most = 1;           ///< of random data
-  std::string data;                      ///< file; empty: none
+  std::optional<SaidFormat> format;  ///< nothing: not said, the model's own
+  DType dtype = DType::f32;          ///< of data without a header
+  double least = -1, most = 1;       ///< of random data
+  std::string data;                  ///< file; empty: none
 };
 
 /// One model of a deployment file. Paths in it are ready to be opened.
@@ -59,16 +59,20 @@ void verify_deployment(const Deployment& deployment);
 std::optional<Deployment> take_deployment(const std::string& file, const std::string& name,
                                           ModelOptions& options);
 
-/// Threads, shapes and formats become options, where the command line does not say otherwise.
+/// Threads and formats become options, where the command line does not say otherwise.
 /// Throws Error(bad_input) for an input or an output that the model has not.
 void apply_deployment(const Deployment& deployment, const ModelDoors& model, ModelOptions& options);
 
+/// --shape, and the shapes of the deployment, if there is one, in the model's order: that of each
+/// ModelInput::format, or the other one where only that fits. Throws Error(usage, bad_input).
+Shapes bound_shapes(const ModelOptions& options, const Deployment* deployment, ModelDoors& model);
+
 /// The validation data of an input, or random numbers of its range: the same in every run.
 /// Throws Error(bad_input, limit), Error(usage) for an input that the deployment does not name.
-InputData deployed_data(const Deployment& deployment, const ModelInput& input, DataFormat model);
+InputData deployed_data(const Deployment& deployment, const ModelInput& input);
 
 /// Throws Error(bad_input) for an output of another shape than the deployment says.
-void check_outputs(const Deployment& deployment, std::span<const Port> ports, DataFormat model);
+void check_outputs(const Deployment& deployment, std::span<const Port> ports);
 
 /// "note    ...: nothing here depends on a, b\n", or nothing.
 std::string ignored_note(const Deployment& deployment);

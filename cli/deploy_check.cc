@@ -38,31 +38,12 @@ std::string listed(const std::vector<std::string>& names) {
   return all;
 }
 
-/// A shape in the order of `format`, in the order of the model.
-std::vector<std::int64_t> in_model_order(const DeployedTensor& tensor, DataFormat model) {
-  const std::vector<std::int64_t>& shape = *tensor.shape;
-  const std::vector<int> order =
-      format_order(tensor.format, model, static_cast<int>(shape.size()), tensor.name);
-  std::vector<std::int64_t> out(shape.size());
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    out[static_cast<std::size_t>(order[i])] = shape[i];
-  }
-  return out;
-}
-
-std::string_view format_name(DataFormat format) {
-  return format == DataFormat::nhwc ? "NHWC" : "NCHW";
-}
-
-bool fixes(const ModelInput& input, const std::vector<std::int64_t>& shape) {
-  return input.has_shape &&
-         std::equal(shape.begin(), shape.end(), input.extents.begin(), input.extents.end(),
-                    [](std::int64_t have, std::int64_t want) { return want < 0 || want == have; });
-}
+/// What is said of the format, or that nothing is.
+SaidFormat said(const DeployedTensor& tensor) { return tensor.format.value_or(SaidFormat{}); }
 
 /// The extents of data for an input, in the order of its format.
 std::vector<std::int64_t> data_extents(const Deployment& deployment, const DeployedTensor& tensor,
-                                       const ModelInput& input, DataFormat model) {
+                                       const ModelInput& input) {
   if (tensor.shape.has_value()) return *tensor.shape;
   std::vector<std::int64_t> extents = input.extents;
   if (!extents.empty() && extents[0] < 0) extents[0] = 1;
@@ -72,8 +53,8 @@ std::vector<std::int64_t> data_extents(const Deployment& deployment, const Deplo
            " needs a shape; write input_shapes");
   }
   std::vector<std::int64_t> out;
-  const DataFormat format = extents.size() == 4 ? tensor.format : DataFormat::none;
-  for (const int i : format_order(format, model, static_cast<int>(extents.size()), tensor.name)) {
+  const int rank = static_cast<int>(extents.size());
+  for (const int i : format_order(said(tensor).format, input.format, rank)) {
     out.push_back(extents[static_cast<std::size_t>(i)]);
   }
   return out;
@@ -160,33 +141,37 @@ class Case {
  public:
   Case(const Deployment& deployment, const ModelOptions& options)
       : deployment_(deployment), options_(options) {
-    const ModelDoors model = model_doors(deployment.model);
-    apply_deployment(deployment, model, options_);
-    formats_ = parse_formats("--input-format", options_.input_formats, names_of(model.inputs));
-    for (const ModelInput& input : model.inputs) {
-      data_.push_back(deployed_data(deployment, input, model.source));
-    }
-    shapes_ = bind_shapes(options_, model, formats_, data_);
+    apply_deployment(deployment, model_doors(deployment.model), options_);
   }
 
   /// The outputs that the deployment names, in its formats.
   std::vector<Tensor> run(const std::string& planner) const {
     ModelOptions options = options_;
     options.planner = planner;
-    const Loaded loaded = load_model(options, shapes_);
+    ModelDoors model = model_doors(deployment_.model);
+    std::vector<InputData> data;
+    const auto bind = [&] {
+      Shapes shapes = bound_shapes(options, &deployment_, model);
+      data.clear();
+      for (const ModelInput& input : model.inputs) {
+        data.push_back(deployed_data(deployment_, input));
+      }
+      bind_data(options, model, data, shapes);
+      return shapes;
+    };
+    const Loaded loaded = load_model(options, prepare_model(options, model, bind));
     Session session(loaded.plan);
-    check_outputs(deployment_, session.outputs(), loaded.source_format);
-    for (const InputData& item : data_) {
-      const auto format = formats_.find(item.name);
-      give_input(session, item, Preprocess{},
-                 format == formats_.end() ? DataFormat::none : format->second,
-                 loaded.source_format);
+    check_outputs(deployment_, session.outputs());
+    for (const InputData& item : data) {
+      give_input(session, item, Preprocess{}, said_format(loaded.input_formats, item.name), false);
     }
     session.run();
     std::vector<Tensor> outputs;
     for (const DeployedTensor& output : deployment_.outputs) {
-      outputs.push_back(take_output(session, session.output_index(output.name), output.format,
-                                    loaded.source_format));
+      const int index = session.output_index(output.name);
+      const Port& port = session.outputs()[static_cast<std::size_t>(index)];
+      outputs.push_back(
+          take_output(session, index, format_of(said(output), output.name, port.shape)));
     }
     return outputs;
   }
@@ -196,9 +181,6 @@ class Case {
  private:
   const Deployment& deployment_;
   ModelOptions options_;
-  Formats formats_;
-  std::vector<InputData> data_;
-  Shapes shapes_;
 };
 
 Tensor expected_output(const Deployment& deployment, const DeployedTensor& output,
@@ -229,49 +211,46 @@ void apply_deployment(const Deployment& deployment, const ModelDoors& model,
   }
   const std::vector<std::string> names = names_of(model.inputs);
   if (!options.threads.has_value()) options.threads = deployment.threads;
-  const Shapes shapes = parse_shapes(options.shapes, model.inputs);
-  const Formats formats = parse_formats("--input-format", options.input_formats, names);
-  const DataFormat other = model.source == DataFormat::nchw ? DataFormat::nhwc : DataFormat::nchw;
+  options.deployed = true;
   for (const DeployedTensor& tensor : deployment.inputs) {
-    const auto input = std::find_if(model.inputs.begin(), model.inputs.end(),
-                                    [&](const ModelInput& i) { return i.name == tensor.name; });
-    if (input == model.inputs.end()) {
+    if (std::find(names.begin(), names.end(), tensor.name) == names.end()) {
       refuse(deployment, tensor, "the model has no input '", tensor.name, "'; it has ",
              listed(names));
     }
-    const bool orders = input->extents.size() == 4 || !input->has_shape;
-    if (tensor.format != DataFormat::none && orders && formats.count(tensor.name) == 0) {
-      options.input_formats.push_back(text(tensor.name, "=", format_name(tensor.format)));
-    }
-    if (!tensor.shape.has_value() || shapes.count(tensor.name) > 0) continue;
-    const std::vector<std::int64_t> shape = in_model_order(tensor, model.source);
-    DeployedTensor turned = tensor;
-    turned.format = other;
-    if (tensor.format == DataFormat::none && shape.size() == 4 && !fixes(*input, shape) &&
-        fixes(*input, in_model_order(turned, model.source))) {
-      refuse(deployment, tensor, "input '", tensor.name, "' wants ", extents_text(input->extents),
-             "; if the shape is in ", format_name(other),
-             ", write input_data_formats: ", format_name(other));
-    }
-    std::string extents;
-    for (const std::int64_t e : shape) extents += text(extents.empty() ? "" : ",", e);
-    options.shapes.push_back(text(tensor.name, "=", extents));
+    if (tensor.format.has_value()) options.deployed_inputs[tensor.name] = *tensor.format;
   }
   for (const DeployedTensor& tensor : deployment.outputs) {
     if (std::find(model.outputs.begin(), model.outputs.end(), tensor.name) == model.outputs.end()) {
       refuse(deployment, tensor, "the model has no output '", tensor.name, "'; it has ",
              listed(model.outputs));
     }
-    const bool given = std::any_of(
-        options.output_formats.begin(), options.output_formats.end(), [&](const std::string& item) {
-          return item.find('=') == std::string::npos || item.starts_with(tensor.name + "=");
-        });
-    if (tensor.format == DataFormat::none || given) continue;
-    options.output_formats.push_back(text(tensor.name, "=", format_name(tensor.format)));
+    if (tensor.format.has_value()) options.deployed_outputs[tensor.name] = *tensor.format;
   }
 }
 
-InputData deployed_data(const Deployment& deployment, const ModelInput& input, DataFormat model) {
+Shapes bound_shapes(const ModelOptions& options, const Deployment* deployment, ModelDoors& model) {
+  Shapes shapes = parse_shapes(options.shapes, model.inputs);
+  if (deployment == nullptr) return shapes;
+  for (const DeployedTensor& tensor : deployment->inputs) {
+    if (!tensor.shape.has_value() || shapes.count(tensor.name) > 0) continue;
+    ModelInput& input = *std::find_if(model.inputs.begin(), model.inputs.end(),
+                                      [&](const ModelInput& i) { return i.name == tensor.name; });
+    const std::vector<std::int64_t>& shape = *tensor.shape;
+    auto extents = in_model_order(input, said(tensor), shape);
+    const auto format = fitting_format(input, shape);
+    if (!extents.has_value() && said(tensor).format == DataFormat::none && format.has_value()) {
+      refuse(*deployment, tensor, "input '", tensor.name, "' wants ", extents_text(input.extents),
+             "; if the shape is in ", data_format_name(*format),
+             ", write input_data_formats: ", data_format_name(*format));
+    }
+    // Shapes may replace those of the model.
+    if (!extents.has_value()) extents = turned(shape, said(tensor).format, input.format);
+    shapes[tensor.name] = *std::move(extents);
+  }
+  return shapes;
+}
+
+InputData deployed_data(const Deployment& deployment, const ModelInput& input) {
   const DeployedTensor* tensor = find(deployment.inputs, input.name);
   if (tensor == nullptr) {
     fail(ErrorCode::usage, "'", deployment.file, "' does not name input '", input.name,
@@ -279,7 +258,7 @@ InputData deployed_data(const Deployment& deployment, const ModelInput& input, D
   }
   InputData data{tensor->name, tensor->data, std::nullopt, std::nullopt};
   if (!tensor->data.empty() && !is_raw(tensor->data)) return read_input(input.name, tensor->data);
-  const std::vector<std::int64_t> extents = data_extents(deployment, *tensor, input, model);
+  const std::vector<std::int64_t> extents = data_extents(deployment, *tensor, input);
   if (tensor->data.empty()) {
     data.file = fmt::format("random numbers, {:g} to {:g}", tensor->least, tensor->most);
     data.tensor = random_tensor(*tensor, extents);
@@ -289,14 +268,15 @@ InputData deployed_data(const Deployment& deployment, const ModelInput& input, D
   return data;
 }
 
-void check_outputs(const Deployment& deployment, std::span<const Port> ports, DataFormat model) {
+void check_outputs(const Deployment& deployment, std::span<const Port> ports) {
   const std::vector<std::string> names = names_of(ports);
   for (const DeployedTensor& output : deployment.outputs) {
     if (!output.shape.has_value()) continue;
     const auto at = std::find(names.begin(), names.end(), output.name);
-    const Shape& shape = ports[static_cast<std::size_t>(at - names.begin())].shape;
-    const std::vector<std::int64_t> want = in_model_order(output, model);
-    const std::span<const std::int64_t> have = shape.extents();
+    const Port& port = ports[static_cast<std::size_t>(at - names.begin())];
+    const DataFormat format = format_of(said(output), output.name, port.shape);
+    const std::vector<std::int64_t> want = turned(*output.shape, format, port.data_format);
+    const std::span<const std::int64_t> have = port.shape.extents();
     if (std::equal(have.begin(), have.end(), want.begin(), want.end())) continue;
     refuse(deployment, output, "output '", output.name, "' has shape ", have,
            " in the model's order, not ", std::span<const std::int64_t>(want));

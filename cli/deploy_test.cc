@@ -9,11 +9,12 @@
 #include "cli/io/yaml.h"
 #include "cli/test_cli.h"
 #include "cli/test_models.h"
-#include "tests/suite/tflite_builder.h"
+#include "cli/test_tflite.h"
 
 namespace stowage::cli {
 namespace {
 
+using test::image_model;
 using test::model;
 
 std::string source_file(const std::string& name) {
@@ -49,7 +50,8 @@ TEST(Deploy, TheExampleOfTheDocumentation) {
   ASSERT_EQ(d.inputs.size(), 1u);
   EXPECT_EQ(d.inputs[0].name, "image");
   EXPECT_EQ(d.inputs[0].shape, (std::vector<std::int64_t>{1, 24, 32, 3}));
-  EXPECT_EQ(d.inputs[0].format, DataFormat::nhwc);
+  ASSERT_TRUE(d.inputs[0].format.has_value());
+  EXPECT_EQ(d.inputs[0].format->format, DataFormat::nhwc);
   EXPECT_EQ(d.inputs[0].least, 0);
   EXPECT_NO_THROW(verify_deployment(d));
   const Outcome outcome = stowage({"check", "--deploy", file});
@@ -127,8 +129,13 @@ models:
   ASSERT_EQ(one.inputs.size(), 2u);
   EXPECT_EQ(one.inputs[0].shape, (std::vector<std::int64_t>{1, 2, 3, 4}));
   EXPECT_EQ(one.inputs[1].shape, (std::vector<std::int64_t>{5, 6}));
-  EXPECT_EQ(one.inputs[0].format, DataFormat::nhwc);
-  EXPECT_EQ(one.inputs[1].format, DataFormat::none);  // two axes have no such order
+  ASSERT_TRUE(one.inputs[0].format.has_value() && one.inputs[1].format.has_value());
+  EXPECT_EQ(one.inputs[0].format->format, DataFormat::nhwc);
+  EXPECT_TRUE(one.inputs[1].format->for_all);  // two axes have no such order
+  ASSERT_TRUE(one.outputs[0].format.has_value());
+  EXPECT_EQ(one.outputs[0].format->format, DataFormat::none);
+  EXPECT_FALSE(one.outputs[0].format->for_all);
+  EXPECT_FALSE(list[1].inputs[0].format.has_value());
   EXPECT_EQ(one.inputs[1].dtype, DType::i32);
   EXPECT_EQ(one.inputs[0].least, -2.5);
   EXPECT_EQ(one.inputs[0].most, 2.5);
@@ -145,6 +152,7 @@ models:
   expect_error([&] { choose_deployment(list, "six"); }, ErrorCode::usage, "no model 'six'");
 }
 
+// checklist 6.22
 TEST(Deploy, BadFilesAreToldByLine) {
   struct {
     std::string yaml, words;
@@ -239,6 +247,7 @@ TEST(Deploy, NoCutCrashes) {
   }
 }
 
+// checklist 1.9, 5.7, 6.25: what is not here is a sentence
 TEST(Deploy, WhatCannotRunHere) {
   struct {
     std::string line;
@@ -295,7 +304,7 @@ std::string floats_text(const std::vector<float>& values) {
 
 TEST(Deploy, RunTakesDataFromTheFileAndTheCommandLineWins) {
   const TestFolder folder;
-  folder.write("m.onnx", model("Relu", {{"x", {1, 2, 1, 2}}}, {"y", {1, 2, 1, 2}}));
+  folder.write("m.onnx", image_model({"x", {1, 2, 1, 2}}, {"y", {1, 2, 1, 2}}));
   folder.write("x.raw", floats_text({-1, 2, 3, -4}));
   const std::string file = folder.write(
       "d.yml", deployment("        input_shapes: 1,1,2,2\n        input_data_formats: NHWC\n"
@@ -374,6 +383,7 @@ TEST(Deploy, CheckComparesBySimilarity) {
   }
 }
 
+// checklist 6.24
 TEST(Deploy, NamesAndShapesAreThoseOfTheModel) {
   const TestFolder folder;
   folder.write("m.onnx", model("Relu", {{"x", {1, 3, 5, 7}}}, {"y", {1, 3, 5, 7}}));
@@ -403,23 +413,16 @@ TEST(Deploy, NamesAndShapesAreThoseOfTheModel) {
   EXPECT_TRUE(holds(output.out, "d.yml:6: the model has no output 'q'; it has 'y'")) << output.out;
 }
 
-/// RELU of one image, as TFLite keeps it.
-std::string tflite_model() {
-  TfliteBuilder b;
-  const int x = b.input("x", {1, 1, 2, 3});
-  b.op(tfl::BuiltinOperator_RELU, {x}, {b.output("y", {1, 1, 2, 3})});
-  return b.bytes();
-}
-
 std::string tflite_deployment(std::string_view more = "", std::string_view model_lines = "") {
   std::string file = deployment(more, model_lines);
   file.replace(file.find("m.onnx"), 6, "m.tflite");
   return file;
 }
 
+// checklist 6.14, 6.15, 6.19
 TEST(Deploy, ATfliteModelIsInNhwc) {
   const TestFolder folder;
-  folder.write("m.tflite", tflite_model());
+  folder.write("m.tflite", test::tflite_image_model("x", {1, 1, 2, 3}, "y"));
   folder.write("x.raw", floats_text({1, 2, -3, 4, -5, 6}));
   const std::string y = folder.path("y.npy");
 
@@ -480,7 +483,7 @@ TEST(Deploy, ATfliteModelIsInNhwc) {
 
 TEST(Deploy, PlanAndBenchTakeTheShapesFormatsAndThreads) {
   const TestFolder folder;
-  folder.write("m.onnx", model("Relu", {{"x", {-1, 3, -1, -1}}}, {"y", {-1, 3, -1, -1}}));
+  folder.write("m.onnx", image_model({"x", {-1, 3, -1, -1}}, {"y", {-1, 3, -1, -1}}));
   const std::string file = folder.write(
       "d.yml", deployment("        input_shapes: 2,4,5,3\n        input_data_formats: NHWC\n"
                           "        output_data_formats: NHWC\n",

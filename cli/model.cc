@@ -21,22 +21,21 @@ std::string listed(std::span<const std::string> names) {
   return out.empty() ? "none" : out;
 }
 
-/// NAME=VALUE with a name that must be known, or VALUE alone when there is one name.
+}  // namespace
+
 std::pair<std::string, std::string> assign(std::string_view option, const std::string& item,
                                            std::span<const std::string> names) {
   auto [name, value] = split_assignment(item, names);
-  if (name.empty() && names.size() == 1) name = names[0];
-  if (name.empty()) {
+  if (!name.has_value() && names.size() == 1) name = names[0];
+  if (!name.has_value()) {
     fail(ErrorCode::usage, option, " '", item, "' names none of ", listed(names),
          "; write NAME=VALUE");
   }
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
-    fail(ErrorCode::usage, option, " names '", name, "'; the model has ", listed(names));
+  if (std::find(names.begin(), names.end(), *name) == names.end()) {
+    fail(ErrorCode::usage, option, " names '", *name, "'; the model has ", listed(names));
   }
-  return {name, value};
+  return {*name, value};
 }
-
-}  // namespace
 
 void add_device_options(CLI::App* command, std::string& device, std::optional<int>& threads) {
   command->add_option("--device", device, "Where to compute: cpu (the default) or opencl[:N]")
@@ -110,8 +109,8 @@ PlanOptions::Planner parse_planner(const std::string& planner) {
   fail(ErrorCode::usage, "--planner '", planner, "' is unknown; choose optimal, source or rule");
 }
 
-std::pair<std::string, std::string> split_assignment(const std::string& text,
-                                                     std::span<const std::string> names) {
+std::pair<std::optional<std::string>, std::string> split_assignment(
+    const std::string& text, std::span<const std::string> names) {
   std::size_t at = text.find('=');
   std::size_t longest = 0;
   for (const std::string& name : names) {
@@ -120,7 +119,7 @@ std::pair<std::string, std::string> split_assignment(const std::string& text,
       longest = at = name.size();
     }
   }
-  if (at == std::string::npos) return {"", text};
+  if (at == std::string::npos) return {std::nullopt, text};
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
@@ -165,24 +164,19 @@ Shapes parse_shapes(const std::vector<std::string>& list, std::span<const ModelI
   return shapes;
 }
 
-Formats parse_formats(std::string_view option, const std::vector<std::string>& list,
-                      std::span<const std::string> names) {
-  Formats formats;
-  for (const std::string& item : list) {
-    const auto [name, value] = assign(option, item, names);
-    DataFormat format;
-    if (value == "NCHW") {
-      format = DataFormat::nchw;
-    } else if (value == "NHWC") {
-      format = DataFormat::nhwc;
-    } else if (value == "NONE") {
-      format = DataFormat::none;
-    } else {
-      fail(ErrorCode::usage, option, " '", value, "' is unknown; choose NCHW, NHWC or NONE");
-    }
-    formats[name] = format;
-  }
+namespace {
+
+/// What the command line says, and of others what the deployment file does.
+Formats with_deployed(Formats formats, const Formats& deployed) {
+  formats.insert(deployed.begin(), deployed.end());
   return formats;
+}
+
+}  // namespace
+
+Formats input_formats(const ModelOptions& options, std::span<const std::string> names) {
+  return with_deployed(parse_formats("--input-format", options.input_formats, names),
+                       options.deployed_inputs);
 }
 
 std::vector<std::string> names_of(std::span<const ModelInput> inputs) {
@@ -197,49 +191,20 @@ std::vector<std::string> names_of(std::span<const Port> ports) {
   return names;
 }
 
-std::vector<Port> output_ports(const Graph& graph) {
+namespace {
+
+std::vector<Port> ports_of(const Graph& graph, const std::vector<ValueId>& values) {
   std::vector<Port> ports;
-  for (const ValueId v : graph.outputs) {
+  for (const ValueId v : values) {
     const Value& value = graph.value(v);
-    ports.push_back({value.name, value.dtype, value.shape});
+    ports.push_back({value.name, value.dtype, value.shape, data_format(value.shape)});
   }
   return ports;
 }
 
-std::vector<int> format_order(DataFormat format, DataFormat model, int rank,
-                              const std::string& name) {
-  std::vector<int> order;
-  for (int i = 0; i < rank; ++i) order.push_back(i);
-  if (format == DataFormat::none || format == model || model == DataFormat::none) return order;
-  if (rank != 4) {
-    fail(ErrorCode::usage, "'", name, "' has ", rank,
-         " axes; NCHW and NHWC are orders of four; use NONE");
-  }
-  return format == DataFormat::nhwc ? std::vector<int>{0, 2, 3, 1} : std::vector<int>{0, 3, 1, 2};
-}
-
-namespace {
-
-/// Row-major in the order in which the caller has a tensor, over the axes that it has now.
-void add_doors(std::map<std::string, Layout>& doors, std::string_view option,
-               const std::vector<std::string>& list, const Graph& graph,
-               const std::vector<ValueId>& values) {
-  std::vector<std::string> names;
-  for (const ValueId v : values) names.push_back(graph.value(v).name);
-  for (const auto& [name, format] : parse_formats(option, list, names)) {
-    for (const ValueId v : values) {
-      const Shape& shape = graph.value(v).shape;
-      if (graph.value(v).name != name) continue;
-      std::vector<Axis> axes;
-      for (const int i : format_order(format, graph.source_format, shape.rank(), name)) {
-        axes.push_back(shape.axis(i));
-      }
-      doors.insert_or_assign(name, Layout::row_major(axes));
-    }
-  }
-}
-
 }  // namespace
+
+std::vector<Port> output_ports(const Graph& graph) { return ports_of(graph, graph.outputs); }
 
 Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
                        const std::map<std::string, Tensor>& known) {
@@ -252,27 +217,79 @@ Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
   import_options.shapes = shapes;
   import_options.known = known;
   prepared.graph = import_model(options.model, import_options);
-  const Trail trail("preparing", options.model);
-  simplify(*prepared.graph);
+  {
+    const Trail trail("preparing", options.model);
+    simplify(*prepared.graph);
+  }
   prepared.import_ms = watch.ms();
-  auto& doors = prepared.options.doors;
-  const Graph& graph = *prepared.graph;
-  add_doors(doors, "--input-format", options.input_formats, graph, graph.inputs);
-  add_doors(doors, "--output-format", options.output_formats, graph, graph.outputs);
+  const std::vector<Port> inputs = ports_of(*prepared.graph, prepared.graph->inputs);
+  const std::vector<Port> outputs = output_ports(*prepared.graph);
+  prepared.input_formats = formats_of(input_formats(options, names_of(inputs)), inputs);
+  prepared.output_formats = formats_of(
+      with_deployed(parse_formats("--output-format", options.output_formats, names_of(outputs)),
+                    options.deployed_outputs),
+      outputs);
+  prepared.options.formats = prepared.output_formats;
+  prepared.options.formats.insert(prepared.input_formats.begin(), prepared.input_formats.end());
   return prepared;
 }
 
-Loaded load_model(const ModelOptions& options, const Shapes& shapes,
-                  const std::map<std::string, Tensor>& known) {
-  Prepared prepared = prepare_model(options, shapes, known);
+Prepared prepare_model(const ModelOptions& options, ModelDoors& model,
+                       const std::function<Shapes()>& bind) {
+  std::vector<ModelInput*> inputs;  // whose format the user says
+  const Formats said = input_formats(options, names_of(model.inputs));
+  for (ModelInput& input : model.inputs) {
+    const auto at = said.find(input.name);
+    if (at != said.end() && at->second.format != DataFormat::none) inputs.push_back(&input);
+  }
+  Prepared prepared;
+  Shapes bound;
+  std::optional<Error> first;
+  // As files of this kind have it, as the names say, and once to see that both agree.
+  constexpr int kMostRounds = 3;
+  for (int round = 0; round < kMostRounds; ++round) {
+    try {
+      const Shapes shapes = bind();
+      if (prepared.graph == nullptr || shapes != bound) prepared = prepare_model(options, shapes);
+      bound = shapes;
+    } catch (const Error& error) {
+      if (first.has_value()) throw *first;
+      if (round > 0 || error.code() != ErrorCode::bad_input || inputs.empty()) throw;
+      first = error;
+      for (ModelInput* input : inputs) input->format = other_format(input->format);
+      continue;
+    }
+    bool agree = true;
+    for (ModelInput* input : inputs) {
+      for (const ValueId v : prepared.graph->inputs) {
+        if (prepared.graph->value(v).name != input->name) continue;
+        const DataFormat own = data_format(prepared.graph->value(v).shape);
+        agree &= own == input->format;
+        input->format = own;
+      }
+    }
+    if (agree) return prepared;
+  }
+  fail(ErrorCode::bad_input,
+       "the shapes given do not fit the order in which the model has its inputs; give them in the "
+       "model's own, without --input-format");
+}
+
+Loaded load_model(const ModelOptions& options, Prepared prepared) {
   Loaded loaded;
   loaded.import_ms = prepared.import_ms;
-  loaded.source_format = prepared.graph->source_format;
+  loaded.input_formats = std::move(prepared.input_formats);
+  loaded.output_formats = std::move(prepared.output_formats);
   const Trail trail("preparing", options.model);
   const Stopwatch watch;
   loaded.plan = make_plan(std::move(prepared.graph), prepared.options);
   loaded.plan_ms = watch.ms();
   return loaded;
+}
+
+DataFormat said_format(const std::map<std::string, DataFormat>& formats, const std::string& name) {
+  const auto at = formats.find(name);
+  return at == formats.end() ? DataFormat::none : at->second;
 }
 
 std::string model_name(const std::string& path) {

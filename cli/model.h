@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "cli/cli.h"
+#include "cli/formats.h"
 #include "cli/io/model_doors.h"
 #include "graph/graph.h"
 #include "stowage/model.h"
@@ -20,12 +22,14 @@
 namespace stowage::cli {
 
 using Shapes = std::map<std::string, std::vector<std::int64_t>>;
-using Formats = std::map<std::string, DataFormat>;
 
 struct ModelOptions {
   std::string model, device = "cpu", planner = "optimal", rates;
   std::vector<std::string> shapes, input_formats, output_formats;
   std::optional<int> threads;
+  /// Of a deployment file; what the command line says wins.
+  Formats deployed_inputs, deployed_outputs;
+  bool deployed = false;  ///< there is one
 };
 
 /// --shape, --device, --threads, --planner, --rates.
@@ -44,9 +48,14 @@ int thread_count(const std::optional<int>& threads);
 PlanOptions::Planner parse_planner(const std::string& planner);
 
 /// "NAME=VALUE" where the name may hold '=' itself: the longest of `names` that fits, or what
-/// stands before the first '='. The name is empty when there is no '='.
-std::pair<std::string, std::string> split_assignment(const std::string& text,
-                                                     std::span<const std::string> names);
+/// stands before the first '='. No name when there is no '='.
+std::pair<std::optional<std::string>, std::string> split_assignment(
+    const std::string& text, std::span<const std::string> names);
+
+/// NAME=VALUE with one of these names, or VALUE alone when there is one. A name may be empty.
+/// Throws Error(usage).
+std::pair<std::string, std::string> assign(std::string_view option, const std::string& item,
+                                           std::span<const std::string> names);
 
 /// "1,3,224,224", "1x3x224x224", "[1, 3, 224, 224]". Throws Error(usage).
 std::vector<std::int64_t> parse_extents(const std::string& text);
@@ -54,9 +63,8 @@ std::vector<std::int64_t> parse_extents(const std::string& text);
 /// Binds --shape to inputs; a single input needs no name. Throws Error(usage).
 Shapes parse_shapes(const std::vector<std::string>& list, std::span<const ModelInput> inputs);
 
-/// NAME=NCHW|NHWC|NONE, for ports of these names; a single port needs no name.
-Formats parse_formats(std::string_view option, const std::vector<std::string>& list,
-                      std::span<const std::string> names);
+/// --input-format, and what a deployment file says.
+Formats input_formats(const ModelOptions& options, std::span<const std::string> names);
 
 std::vector<std::string> names_of(std::span<const ModelInput> inputs);
 std::vector<std::string> names_of(std::span<const Port> ports);
@@ -64,31 +72,38 @@ std::vector<std::string> names_of(std::span<const Port> ports);
 /// Of a graph that is not planned yet.
 std::vector<Port> output_ports(const Graph& graph);
 
-/// order[i]: which axis of the model stands at place i of a tensor in `format`; the identity
-/// unless the format differs from the model's. Throws Error(usage) for a rank other than 4.
-std::vector<int> format_order(DataFormat format, DataFormat model, int rank,
-                              const std::string& name);
-
 /// A model ready to be planned.
 struct Prepared {
   std::shared_ptr<Graph> graph;
-  PlanOptions options;  ///< of --planner, --threads, --rates and the formats of the doors
+  PlanOptions options;  ///< of --planner, --threads, --rates and the formats
+  /// What the user says of inputs and outputs, by name.
+  std::map<std::string, DataFormat> input_formats, output_formats;
   double import_ms = 0;
 };
 
-/// import_model and simplify. Inputs that are `known` become constants.
+/// import_model and simplify. Inputs that are `known` become constants. Throws what they do, and
+/// Error(usage, bad_input) for a format of a tensor that has none.
 Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
                        const std::map<std::string, Tensor>& known = {});
 
+/// The same where shapes are given in formats of the user: what lies where in the model is known
+/// only when its operators have named the axes, and these need shapes. So each input is taken to
+/// lie as files of its kind do, then as the names say. `bind` gives the shapes for the present
+/// ModelInput::format, and may change it.
+Prepared prepare_model(const ModelOptions& options, ModelDoors& model,
+                       const std::function<Shapes()>& bind);
+
 struct Loaded {
   std::shared_ptr<const Plan> plan;
-  DataFormat source_format = DataFormat::nchw;
+  std::map<std::string, DataFormat> input_formats, output_formats;  ///< as in Prepared
   double import_ms = 0, plan_ms = 0;
 };
 
-/// prepare_model and make_plan.
-Loaded load_model(const ModelOptions& options, const Shapes& shapes,
-                  const std::map<std::string, Tensor>& known = {});
+/// make_plan.
+Loaded load_model(const ModelOptions& options, Prepared prepared);
+
+/// What the user says of a port, or none.
+DataFormat said_format(const std::map<std::string, DataFormat>& formats, const std::string& name);
 
 /// "squeezenet" of "models/squeezenet.onnx", or the folder's name of ".../squeezenet/model.onnx".
 std::string model_name(const std::string& path);

@@ -39,13 +39,13 @@ int run(PlanCommandOptions options, std::ostream& out) {
   check_device(options.device);
   parse_planner(options.planner);
   const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
-  const ModelDoors model = model_doors(options.model);
+  ModelDoors model = model_doors(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
   if (deployment.has_value() && !options.json) out << ignored_note(*deployment);
-  const Prepared prepared = prepare_model(options, parse_shapes(options.shapes, model.inputs));
-  if (deployment.has_value()) {
-    check_outputs(*deployment, output_ports(*prepared.graph), prepared.graph->source_format);
-  }
+  const Prepared prepared = prepare_model(options, model, [&] {
+    return bound_shapes(options, deployment.has_value() ? &*deployment : nullptr, model);
+  });
+  if (deployment.has_value()) check_outputs(*deployment, output_ports(*prepared.graph));
   const Trail trail("planning", options.model);
   if (!options.why_not.empty()) {
     const plan::WhyNot found = answer(options, prepared);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "graph/graph.h"
 #include "graph/op_def.h"
+#include "plan/words.h"
 
 namespace stowage::cli {
 namespace {
@@ -26,6 +27,7 @@ Json operands_json(const std::vector<NodeReport::Operand>& operands,
     json["name"] = operand.name;
     json["layout"] = operand.layout;
     json["shape"] = operand.shape;
+    json["data_format"] = data_format_name(operand.data_format);
     json["id"] = v;
     if (constant[idx(v)]) json["constant"] = true;
     list.push_back(std::move(json));
@@ -70,6 +72,7 @@ Json doors_json(const std::vector<Door>& doors) {
     json["name"] = door.port.name;
     json["shape"] = text(door.port.shape.extents());
     json["layout"] = door.layout.spelling();
+    json["data_format"] = data_format_name(door.port.data_format);
     json["id"] = door.value;
     list.push_back(std::move(json));
   }
@@ -158,6 +161,8 @@ Json plan_json(const Plan& plan, const std::string& model) {
     node["category"] = category_name(report.category);
     node["inputs"] = operands_json(report.inputs, n.inputs, constant);
     node["outputs"] = operands_json(report.outputs, n.outputs, constant);
+    node["rule_category"] = category_name(report.rule_category);
+    node["rule_format"] = plan::rule_format(report, plan.graph->source_format);
     node["kernel"] = report.kernel;
     node["cost_us"] = report.cost_us;
     node["lost"] = lost_json(report.lost);
@@ -175,6 +180,7 @@ Json plan_json(const Plan& plan, const std::string& model) {
   json["rule_cost_us"] = plan.rule_cost_us;
   json["source_cost_us"] = plan.source_cost_us;
   json["lower_bound_us"] = plan.lower_bound_us;
+  json["source_format"] = data_format_name(plan.graph->source_format);
   json["inputs"] = doors_json(plan.inputs);
   json["outputs"] = doors_json(plan.outputs);
   json["arena"]["steps"] = plan.steps.size();

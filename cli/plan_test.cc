@@ -62,7 +62,7 @@ TEST(CliPlan, WhyNot) {
 TEST(CliPlan, FormatsAreSeenAtTheDoors) {
   const TestFolder folder;
   const std::string m =
-      folder.write("m.onnx", model("Relu", {{"x", {2, 3, 4, 5}}}, {"y", {2, 3, 4, 5}}));
+      folder.write("m.onnx", test::image_model({"x", {2, 3, 4, 5}}, {"y", {2, 3, 4, 5}}));
   const auto layout = [&](const std::vector<std::string>& more, const char* side) {
     std::vector<std::string> arguments = {"plan", m, "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());

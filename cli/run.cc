@@ -62,8 +62,7 @@ void check_options(const RunOptions& options) {
 }
 
 /// Reads every file that is given, for the input that it is given for.
-std::vector<InputData> read_inputs(const RunOptions& options, const ModelDoors& model,
-                                   const Deployment* deployment) {
+std::vector<InputData> read_inputs(const RunOptions& options, const ModelDoors& model) {
   const std::vector<ModelInput>& inputs = model.inputs;
   const std::vector<std::string> names = names_of(inputs);
   std::vector<InputData> data;
@@ -80,25 +79,32 @@ std::vector<InputData> read_inputs(const RunOptions& options, const ModelDoors& 
   };
   for (const std::string& item : options.inputs) {
     auto [name, file] = split_assignment(item, names);
-    if (name.empty() && names.size() == 1) name = names[0];
-    if (name.empty()) fail(ErrorCode::usage, "--input '", item, "' must be NAME=FILE");
-    add(name, file);
+    if (!name.has_value() && names.size() == 1) name = names[0];
+    if (!name.has_value()) fail(ErrorCode::usage, "--input '", item, "' must be NAME=FILE");
+    add(*name, file);
   }
   for (const std::string& item : options.images) {
     auto [name, file] = split_assignment(item, names);
-    const bool named = std::find(names.begin(), names.end(), name) != names.end();
-    add(named ? name : picture_input(inputs), named ? file : item);
+    const bool named =
+        name.has_value() && std::find(names.begin(), names.end(), *name) != names.end();
+    add(named ? *name : picture_input(inputs), named ? file : item);
     if (!data.back().picture.has_value()) {
       fail(ErrorCode::bad_input, "--image '", data.back().file, "' is no PNG, JPEG or BMP file");
     }
   }
+  return data;
+}
+
+/// Data of the deployment for what is not given. Throws Error(usage) without a deployment.
+void add_missing(std::vector<InputData>& data, const ModelDoors& model,
+                 const Deployment* deployment) {
   std::string missing;
-  for (const ModelInput& input : inputs) {
+  for (const ModelInput& input : model.inputs) {
     const bool given = std::any_of(data.begin(), data.end(),
                                    [&](const InputData& d) { return d.name == input.name; });
     if (given) continue;
     if (deployment != nullptr) {
-      data.push_back(deployed_data(*deployment, input, model.source));
+      data.push_back(deployed_data(*deployment, input));
       continue;
     }
     missing += text(missing.empty() ? "" : ", ", "'", input.name, "' ",
@@ -108,7 +114,21 @@ std::vector<InputData> read_inputs(const RunOptions& options, const ModelDoors& 
     fail(ErrorCode::usage, "nothing is given for input ", missing,
          "; use --input NAME=FILE or --image FILE");
   }
-  return data;
+}
+
+/// What is said of pictures where there is none would be lost without a word.
+void check_picture_options(const RunOptions& options, const std::vector<InputData>& data) {
+  const bool in = std::any_of(data.begin(), data.end(),
+                              [](const InputData& d) { return d.picture.has_value(); });
+  const bool out = std::any_of(options.outputs.begin(), options.outputs.end(),
+                               [](const std::string& o) { return extension_of(o) == "png"; });
+  const char* option = !in && !options.resize.empty()          ? "--resize"
+                       : !in && !options.resize_mode.empty()   ? "--resize-mode"
+                       : !in && !out && !options.pixel.empty() ? "--pixel"
+                                                               : nullptr;
+  if (option != nullptr) {
+    fail(ErrorCode::usage, option, " is about pictures, and no picture is given");
+  }
 }
 
 /// Opens every output file, so that a place that cannot be written is known before the model runs.
@@ -117,7 +137,8 @@ std::vector<Target> open_outputs(const RunOptions& options, std::span<const Port
   std::vector<Target> targets;
   for (const std::string& item : options.outputs) {
     const auto [name, file] = split_assignment(item, names);
-    const auto named = std::find(names.begin(), names.end(), name);
+    const auto named =
+        name.has_value() ? std::find(names.begin(), names.end(), *name) : names.end();
     const bool picture = extension_of(item) == "png";
     std::vector<int> fitting;
     for (int i = 0; i < static_cast<int>(ports.size()); ++i) {
@@ -171,26 +192,31 @@ class Run {
     check_options(options_);
     const std::optional<Deployment> deployment =
         take_deployment(options_.deploy, options_.deployed_model, options_);
-    const ModelDoors model = model_doors(options_.model);
+    ModelDoors model = model_doors(options_.model);
     if (deployment.has_value()) {
       out_ << ignored_note(*deployment);
       apply_deployment(*deployment, model, options_);
     }
-    in_formats_ = parse_formats("--input-format", options_.input_formats, names_of(model.inputs));
+    const Deployment* deployed = deployment.has_value() ? &*deployment : nullptr;
     std::vector<std::string> labels;
     if (!options_.labels.empty()) labels = read_labels(options_.labels);
-    std::vector<InputData> data =
-        read_inputs(options_, model, deployment.has_value() ? &*deployment : nullptr);
-    const Shapes shapes = bind_shapes(options_, model, in_formats_, data);
-    const Loaded loaded = load_model(options_, shapes);
-    format_ = loaded.source_format;
+    const std::vector<InputData> given = read_inputs(options_, model);
+    std::vector<InputData> data;
+    const auto bind = [&] {
+      Shapes shapes = bound_shapes(options_, deployed, model);
+      data = given;
+      add_missing(data, model, deployed);
+      check_picture_options(options_, data);
+      bind_data(options_, model, data, shapes);
+      return shapes;
+    };
+    const Loaded loaded = load_model(options_, prepare_model(options_, model, bind));
     Session session(loaded.plan);
-    if (deployment.has_value()) check_outputs(*deployment, session.outputs(), format_);
-    out_formats_ =
-        parse_formats("--output-format", options_.output_formats, names_of(session.outputs()));
+    if (deployment.has_value()) check_outputs(*deployment, session.outputs());
+    out_formats_ = loaded.output_formats;
     const int scores = options_.top > 0 ? classification(session.outputs()) : -1;
     std::vector<Target> targets = open_outputs(options_, session.outputs());
-    give(session, data);
+    give(session, data, loaded.input_formats);
     const Stopwatch watch;
     session.run();
     const double ms = watch.ms();
@@ -205,11 +231,13 @@ class Run {
   }
 
  private:
-  void give(Session& session, const std::vector<InputData>& data) {
+  void give(Session& session, const std::vector<InputData>& data,
+            const std::map<std::string, DataFormat>& formats) {
     const Preprocess how = preprocess_of(options_);
+    const std::optional<std::string> scaled = scaled_array(data, how, session.inputs());
     for (const InputData& item : data) {
       const std::string what =
-          give_input(session, item, how, format_of(in_formats_, item.name), format_);
+          give_input(session, item, how, said_format(formats, item.name), scaled == item.name);
       out_ << fmt::format("input   {}  from {}: {}\n", one_line(item.name), one_line(item.file),
                           what);
     }
@@ -223,8 +251,7 @@ class Run {
                                             options_.pixel == "bgr", name));
       return;
     }
-    const Tensor tensor =
-        take_output(session, target.output, format_of(out_formats_, name), format_);
+    const Tensor tensor = take_output(session, target.output, said_format(out_formats_, name));
     write_npy(target.file, tensor.dtype(), tensor.shape().extents(),
               {tensor.data(), tensor.bytes()});
   }
@@ -244,15 +271,9 @@ class Run {
     out_ << fmt::format("ran in {:.2f} ms\n", ms);
   }
 
-  static DataFormat format_of(const Formats& formats, const std::string& name) {
-    const auto at = formats.find(name);
-    return at == formats.end() ? DataFormat::none : at->second;
-  }
-
   RunOptions options_;
   std::ostream& out_;
-  Formats in_formats_, out_formats_;
-  DataFormat format_ = DataFormat::nchw;
+  std::map<std::string, DataFormat> out_formats_;
 };
 
 void add_input_options(CLI::App* command, RunOptions& options) {
@@ -269,12 +290,13 @@ void add_input_options(CLI::App* command, RunOptions& options) {
       ->allow_extra_args(false);
   command
       ->add_option("--mean", options.mean,
-                   "Subtracted from the samples of a picture, which count from 0 to 255: one "
-                   "number or one a channel; 0 unless told")
+                   "Subtracted from the samples of a picture, which count from 0 to 255, or from "
+                   "an array: one number or one a channel; 0 unless told")
       ->type_name("LIST");
   command
       ->add_option("--norm,--scale", options.norm,
-                   "Multiplies what is left: one number or one a channel; 1/255 unless told")
+                   "Multiplies what is left: one number or one a channel; 1/255 unless told, 1 for "
+                   "an array")
       ->type_name("LIST");
   command
       ->add_option("--pixel", options.pixel,

@@ -2,11 +2,12 @@
 // run, plan, bench and check on models of one node.
 #include "cli/test_cli.h"
 #include "cli/test_models.h"
-#include "tests/suite/tflite_builder.h"
+#include "cli/test_tflite.h"
 
 namespace stowage::cli {
 namespace {
 
+using test::image_model;
 using test::model;
 
 std::vector<float> floats(const std::string& path) {
@@ -121,9 +122,10 @@ TEST(CliRun, PicturesOut) {
   }
 }
 
+// checklist 6.12, 6.13, 6.14, 6.16
 TEST(CliRun, FormatsOfFiles) {
   const TestFolder folder;
-  folder.write("m.onnx", model("Relu", {{"x", {1, 3, 1, 2}}}, {"y", {1, 3, 1, 2}}));
+  folder.write("m.onnx", image_model({"x", {1, 3, 1, 2}}, {"y", {1, 3, 1, 2}}));
   write_floats(folder, "nhwc.npy", {1, 1, 2, 3}, {1, 2, 3, 4, 5, 6});
   const std::string m = folder.path("m.onnx"), x = "x=" + folder.path("nhwc.npy");
   ASSERT_EQ(stowage({"run", m, "--input", x, "--input-format", "x=NHWC", "--output",
@@ -138,10 +140,7 @@ TEST(CliRun, FormatsOfFiles) {
   EXPECT_EQ(floats(folder.path("y.npy")), (std::vector<float>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(shape_of(folder.path("y.npy")), (std::vector<std::int64_t>{1, 1, 2, 3}));
   // A TFLite model is in NHWC.
-  TfliteBuilder b;
-  const int in = b.input("x", {1, 1, 2, 3});
-  b.op(tfl::BuiltinOperator_RELU, {in}, {b.output("y", {1, 1, 2, 3})});
-  const std::string t = folder.write("m.tflite", b.bytes());
+  const std::string t = folder.write("m.tflite", test::tflite_image_model("x", {1, 1, 2, 3}, "y"));
   write_floats(folder, "nchw.npy", {1, 3, 1, 2}, {1, 4, 2, 5, 3, 6});
   const std::string y = folder.path("y.npy");
   ASSERT_EQ(stowage({"run", t, "--input", folder.path("nchw.npy"), "--input-format", "NCHW",

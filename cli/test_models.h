@@ -55,6 +55,20 @@ inline std::string model(std::string_view op, const std::vector<ModelPort>& inpu
   return number_field(1, 8) + field(7, graph) + field(8, number_field(2, 13));
 }
 
+/// Relu, then a pooling over single pixels: what a batch of images is, for the pooling calls its
+/// axes n, c, h and w.
+inline std::string image_model(const ModelPort& input, const ModelPort& output) {
+  const std::string one = number_field(8, 1);
+  const std::string kernel = field(1, "kernel_shape") + one + one + number_field(20, 7);
+  const std::string relu =
+      field(1, input.name) + field(2, "rectified") + field(3, "the_node") + field(4, "Relu");
+  const std::string pool = field(1, "rectified") + field(2, output.name) + field(3, "the_pool") +
+                           field(4, "MaxPool") + field(5, kernel);
+  const std::string graph = field(1, relu) + field(1, pool) + field(2, "a_graph") +
+                            port_field(11, input) + port_field(12, output);
+  return number_field(1, 8) + field(7, graph) + field(8, number_field(2, 13));
+}
+
 /// A TensorProto; `type` is that of T: 1 for f32, 7 for i64.
 template <class T = float>
 std::string tensor(std::string_view name, const std::vector<std::int64_t>& extents,

@@ -19,7 +19,7 @@ ModelDoors tflite_doors(const TfliteFile& file) {
     return file.tensors[static_cast<std::size_t>(i)];
   };
   for (const int i : file.inputs)
-    doors.inputs.push_back({tensor(i).name, true, tensor(i).signature});
+    doors.inputs.push_back({tensor(i).name, true, tensor(i).signature, doors.source});
   for (const int i : file.outputs) doors.outputs.push_back(tensor(i).name);
   return doors;
 }
@@ -34,7 +34,7 @@ ModelDoors onnx_doors(const InputFile& file, const Limits& limits, ImportBudget&
   ModelDoors doors;
   for (const OnnxPort& port : onnx.inputs) {
     if (weights.contains(port.name)) continue;
-    ModelInput input{port.name, port.has_shape, {}};
+    ModelInput input{port.name, port.has_shape, {}, doors.source};
     for (const OnnxDim& dim : port.dims) input.extents.push_back(dim.value);
     doors.inputs.push_back(std::move(input));
   }

@@ -14,6 +14,9 @@ struct ModelInput {
   std::string name;
   bool has_shape = false;
   std::vector<std::int64_t> extents;  ///< negative: free
+  /// In which the model has it, if it has a data format. Only the operators tell; until the model
+  /// is imported this is what files of its kind have.
+  DataFormat format = DataFormat::nchw;
 };
 
 struct ModelDoors {

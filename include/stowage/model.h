@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "stowage/data_format.h"
 #include "stowage/tensor.h"
 
 namespace stowage {
@@ -71,6 +72,11 @@ struct PlanOptions {
   /// to convert where a kernel reads or writes that layout. It binds nobody: set_input and
   /// read_output take views of any layout.
   std::map<std::string, Layout> doors;
+  /// The data formats of the caller's inputs and outputs, by name. nchw and nhwc are short for a
+  /// layout in `doors` and need a value that has a data format, see Port; Error(usage) otherwise.
+  /// none says that the tensor is no batch of images, MACE's NONE: it is taken as the model has
+  /// it, Port::data_format is none, and under Planner::rule an input is not AUTO.
+  std::map<std::string, DataFormat> formats;
   Limits limits;
 };
 
@@ -89,6 +95,10 @@ struct Port {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;  ///< source order
+  /// In which the model has it: nchw or nhwc when the model's operators name its axes n, c, h and
+  /// w in that order, whatever kind of file it comes from. none: no batch of images; names of
+  /// axes that no operator gave are letters without a meaning, and views match by position.
+  DataFormat data_format = DataFormat::none;
 };
 
 /// A plan with its memory. `run` allocates nothing but what it returns. Not thread-safe;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "stowage/convert.h"
+#include "stowage/data_format.h"
 #include "stowage/error.h"
 #include "stowage/layout.h"
 #include "stowage/model.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/attributes.h"
+#include "stowage/data_format.h"
 #include "stowage/tensor.h"
 
 namespace stowage {
@@ -66,15 +67,12 @@ struct Node {
   bool removed = false;
 };
 
-/// MACE's notion: the order in which the model file stores 4-D tensors.
-enum class DataFormat { none, nchw, nhwc };
-
 class Graph {
  public:
-  std::string name;  ///< of the model
-  DataFormat source_format = DataFormat::nchw;
-  std::vector<ValueId> inputs, outputs;  ///< in the order of the file
-  bool simplified = false;               ///< simplify has run
+  std::string name;                             ///< of the model
+  DataFormat source_format = DataFormat::nchw;  ///< in which files of this kind keep images
+  std::vector<ValueId> inputs, outputs;         ///< in the order of the file
+  bool simplified = false;                      ///< simplify has run
 
   ValueId add_value(Value value);
   ValueId add_constant(std::string value_name, Tensor tensor);

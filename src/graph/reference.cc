@@ -10,26 +10,30 @@ namespace stowage {
 
 namespace {
 
-float activate(const Activation& act, float x, float slope) {
+/// std::min and std::max return their first operand when one is NaN.
+double clip(double x, double lo, double hi) { return std::min(std::max(x, lo), hi); }
+
+double activate(const Activation& act, double x, double slope) {
+  const double a = static_cast<double>(act.a), b = static_cast<double>(act.b);
   switch (act.kind) {
     case Activation::Kind::none:
       break;
     case Activation::Kind::clip:
-      return std::min(std::max(x, act.a), act.b);
+      return clip(x, a, b);
     case Activation::Kind::leaky:
-      return x < 0 ? act.a * x : x;
+      return x < 0 ? a * x : x;
     case Activation::Kind::prelu:
       return x < 0 ? slope * x : x;
     case Activation::Kind::sigmoid:
-      return 1.0f / (1.0f + std::exp(-x));
+      return 1 / (1 + std::exp(-x));
     case Activation::Kind::tanh:
       return std::tanh(x);
     case Activation::Kind::hard_sigmoid:
-      return std::min(std::max(act.a * x + act.b, 0.0f), 1.0f);
+      return clip(a * x + b, 0, 1);
     case Activation::Kind::hard_swish:
-      return x * std::min(std::max(x / 6 + 0.5f, 0.0f), 1.0f);
+      return x * clip(x / 6 + 0.5, 0, 1);
     case Activation::Kind::silu:
-      return x / (1.0f + std::exp(-x));
+      return x * (1 / (1 + std::exp(-x)));
   }
   return x;
 }
@@ -84,7 +88,8 @@ void run_reference(const NodeRef& node, std::span<const TensorView> in,
     if (slope != nullptr) {
       s = reinterpret_cast<const float*>(slope->data)[slopes == 1 ? 0 : i / run % channels];
     }
-    data[i] = activate(e.activation, x, s);
+    data[i] =
+        static_cast<float>(activate(e.activation, static_cast<double>(x), static_cast<double>(s)));
   }
 }
 

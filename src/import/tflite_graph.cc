@@ -77,8 +77,10 @@ void TfliteGraph::add_input(int tensor, const Ints& extents, const ImportOptions
   if (values_[idx(tensor)] != kNoValue) {
     fail(ErrorCode::bad_input, "the input '", t.name, "' is listed twice");
   }
+  // It is given by the name of the file, even if that is empty.
+  const std::string name = names_.try_emplace(t.name, 0).second ? t.name : unique(t.name);
   values_[idx(tensor)] =
-      stowage::add_input(*graph_, unique(t.name), tflite_dtype(t), plain_shape(extents), options);
+      stowage::add_input(*graph_, name, tflite_dtype(t), plain_shape(extents), options);
 }
 
 Tensor TfliteGraph::read_constant(const TfliteTensor& t) {

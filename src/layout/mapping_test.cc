@@ -314,6 +314,49 @@ TEST(MappingTest, PrintedRelationsAreNotLayouts) {
             std::pair(std::int64_t{252}, std::int64_t{0}));
 }
 
+// checklist 8.6
+TEST(MappingTest, WherePrintedHeightMajorIsALayoutAllTheSame) {
+  for (std::int64_t n = 1; n <= 8; ++n) {
+    for (std::int64_t h = 1; h <= 12; ++h) {
+      const Mapping map(Layout::parse("image-height"), Shape("nchw", {n, 1, h, 1}), 4);
+      std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> cells;
+      bool agrees = true, unique = true;
+      for (std::int64_t j = 0; j < n * ceil_div(h, 4); ++j) {
+        for (std::int64_t k = 0; k < 4; ++k) {
+          const std::int64_t at = j % n, row = j / h * 4 + k;
+          if (row >= h) continue;
+          unique &= cells.emplace(std::pair(at, row), j * 4 + k).second;
+          agrees &= map.offset(Coordinates{at, 0, row, 0}) == j * 4 + k;
+        }
+      }
+      const bool layout = unique && static_cast<std::int64_t>(cells.size()) == n * h;
+      EXPECT_EQ(layout && agrees, n <= h && h <= 4) << n << " " << h;
+      EXPECT_EQ(layout && !agrees, n == h && h >= 5) << n << " " << h;
+    }
+  }
+}
+
+// checklist 7.13, 8.7: rounded in ncnn whatever the number of dims; positions are the same.
+TEST(MappingTest, MatsOfOneAndTwoDimsEndInAGapToo) {
+  const struct {
+    const char *named, *whole, *axes;
+    std::vector<std::int64_t> extents;
+    std::size_t named_bytes, whole_bytes;
+  } cases[] = {
+      {"ncnn-1d-pack1", "(w)~16B", "w", {3}, 12, 16},
+      {"ncnn-2d-pack1", "(h w)~16B", "hw", {6, 5}, 120, 128},
+  };
+
+  for (const auto& c : cases) {
+    const Mapping named(Layout::parse(c.named), Shape(c.axes, c.extents), 4);
+    const Mapping whole(Layout::parse(c.whole), Shape(c.axes, c.extents), 4);
+    EXPECT_EQ(named.bytes(), c.named_bytes);
+    EXPECT_EQ(whole.bytes(), c.whole_bytes);
+    for_each(named.shape(),
+             [&](const Coordinates& x) { EXPECT_EQ(named.offset(x), whole.offset(x)); });
+  }
+}
+
 TEST(MappingTest, MatsFollowNcnn) {
   for (const std::int64_t p : {1, 3, 4, 8, 16}) {
     const std::string pack = "pack" + std::to_string(p);
@@ -351,6 +394,7 @@ TEST(MappingTest, MatsFollowNcnn) {
   EXPECT_EQ(Mapping(Layout::parse("c/3 (h w)~16B c%3"), Shape("chw", {3, 1, 3}), 1).cells(), 15);
 }
 
+// checklist 1.1, 1.3, 1.4, 1.6, 1.7
 TEST(MappingTest, GoldenPositions) {
   if (std::string_view(STOWAGE_TEST_DATA).empty()) GTEST_SKIP() << "skipped: no test data";
   std::ifstream file(STOWAGE_TEST_DATA "/spec/golden_layouts.json");

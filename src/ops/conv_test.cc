@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every offer of many small convolutions against the reference, and the checks of infer.
+#include <algorithm>
+
 #include "ops/conv/test_util.h"
 #include "ops/conv/tiles.h"
 
@@ -132,6 +134,74 @@ TEST(Conv, Depthwise) {
   EXPECT_GT(check_offers(op_case(narrow)), 0);
   EXPECT_GT(check_offers(op_case(depthwise(18, {29}, {4}))), 0);
   EXPECT_GT(check_offers(op_case(depthwise(18, {4, 5, 6}, {3, 2, 4}))), 0);
+}
+
+/// Offers whose kernel is `name`.
+std::int64_t count_offers(const std::set<std::string>& offers, std::string_view name) {
+  return std::ranges::count_if(offers, [&](const std::string& o) { return o.starts_with(name); });
+}
+
+TEST(Conv, DepthwiseWithAMultiplier) {
+  const auto check = [](const ConvCase& c) {
+    SCOPED_TRACE(name_of(c));
+    std::set<std::string> offers;
+    check_offers(op_case(c), &offers);
+    // One input channel for all outputs is an ordinary convolution.
+    EXPECT_EQ(count_offers(offers, "conv_depthwise"), c.x[1] == 1 ? 0 : 4);
+    EXPECT_GT(std::ssize(offers), 0);
+  };
+  const auto depthwise = [](std::int64_t channels, std::int64_t multiplier, const Ints& x,
+                            const Ints& w) {
+    ConvCase c{{1, channels}, {channels * multiplier, 1}};
+    c.x.insert(c.x.end(), x.begin(), x.end());
+    c.w.insert(c.w.end(), w.begin(), w.end());
+    c.group = channels;
+    return c;
+  };
+  const auto check_channels = [&](std::int64_t channels) {
+    for (const std::int64_t multiplier : {2, 3, 4}) {
+      ConvCase c = depthwise(channels, multiplier, {3, 5}, {3, 3});
+      c.pads = {1, 1, 1, 1};
+      check(c);
+    }
+  };
+  for (std::int64_t channels = 1; channels <= 33; ++channels) check_channels(channels);
+  for_each_target([&] {
+    for (const std::int64_t channels : {2, 5, 17}) check_channels(channels);
+    for (const std::int64_t k : {1, 2, 3}) {
+      for (const std::int64_t stride : {1, 2, 3}) {
+        for (const std::int64_t dilation : {1, 2}) {
+          ConvCase c = depthwise(7, 2 + k % 2, {7, 13}, {k, k});
+          c.strides = {stride, stride};
+          c.dilations = {dilation, dilation};
+          c.pads = {k / 2, k, k / 2 + 1, 0};
+          check(c);
+        }
+      }
+    }
+    // Rows longer than their copies, windows beside the image, other numbers of axes.
+    ConvCase wide = depthwise(6, 2, {2, 301}, {3, 3});
+    wide.pads = {1, 1, 1, 1};
+    check(wide);
+    wide.strides = {1, 3};
+    check(wide);
+    ConvCase narrow = depthwise(5, 3, {4, 1}, {3, 3});
+    narrow.pads = {1, 4, 1, 4};
+    narrow.dilations = {1, 3};
+    check(narrow);
+    check(depthwise(18, 2, {29}, {4}));
+    check(depthwise(7, 3, {4, 5, 6}, {3, 2, 4}));
+    check(depthwise(2, 40, {3, 5}, {3, 3}));
+  });
+}
+
+TEST(Conv, WindowsTooLargeToCopy) {
+  // A multiplier needs copies of the rows; without room for them another kernel takes over.
+  ConvCase c{{1, 2, 70, 70}, {4, 1, 3, 3}, {}, {}, {30, 30}, 2};
+  std::set<std::string> offers;
+  check_offers(op_case(c), &offers);
+  EXPECT_EQ(count_offers(offers, "conv_depthwise"), 0);
+  EXPECT_GT(std::ssize(offers), 0);
 }
 
 TEST(Conv, LongSumsAreCutIntoSlabs) {

@@ -22,8 +22,6 @@ namespace {
 
 enum Input : int { kX, kW, kR, kB, kLengths, kH, kC, kP, kInputs };
 
-enum class Gate : char { sigmoid, tanh, relu };
-
 Gate gate_of(const std::string& name) {
   std::string lower = name;
   for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -54,6 +52,11 @@ struct Lstm {
 
   std::int64_t state_at(std::int64_t d, std::int64_t b) const {
     return (batch_first ? b * directions + d : d * batch + b) * hidden;
+  }
+
+  CellRule rule(std::int64_t d) const {
+    const Gate* of = gates.data() + 3 * d;
+    return {hidden, of[0], of[1], of[2], coupled, clip, cell_clip};
   }
 
   /// The step that is the k-th of a sequence of `length`.
@@ -148,8 +151,7 @@ T activate(Gate gate, T v) {
   return v;
 }
 
-/// From the sums of the four gates (input, output, forget, cell) to the new h and c.
-/// `peepholes`: those of input, output, forget gate, or null.
+/// update_cells(), obviously.
 template <class T>
 void update(const Lstm& l, std::int64_t d, const T* sums, const T* peepholes, T* h, T* c) {
   const std::int64_t n = l.hidden;
@@ -178,10 +180,11 @@ struct Data {
   T *y, *y_h, *y_c;
 };
 
-/// A sequence of one direction. `sums(x, h, out)` adds up the gates of a step without bias.
-template <class T, class Sums>
+/// A sequence of one direction. `sums(x, h, out)` adds up the gates of a step without bias;
+/// `cells(gates, peepholes, h, c)` makes the new state of them.
+template <class T, class Sums, class Cells>
 void run_sequence(const Lstm& l, const Data<T>& data, std::int64_t d, std::int64_t b, T* h, T* c,
-                  T* gates, const Sums& sums) {
+                  T* gates, const Sums& sums, const Cells& cells) {
   const std::int64_t n = l.hidden, state = l.state_at(d, b);
   const std::int64_t length =
       data.lengths == nullptr ? l.steps : std::clamp<std::int64_t>(data.lengths[b], 0, l.steps);
@@ -196,7 +199,7 @@ void run_sequence(const Lstm& l, const Data<T>& data, std::int64_t d, std::int64
       const T* bias = data.b + d * 8 * n;
       for (std::int64_t j = 0; j < 4 * n; ++j) gates[j] += bias[j] + bias[4 * n + j];
     }
-    update(l, d, gates, data.p == nullptr ? nullptr : data.p + d * 3 * n, h, c);
+    cells(gates, data.p == nullptr ? nullptr : data.p + d * 3 * n, h, c);
     if (data.y != nullptr) std::copy_n(h, n, data.y + l.y_at(t, d, b));
   }
   for (std::int64_t t = length; t < l.steps && data.y != nullptr; ++t) {
@@ -249,8 +252,11 @@ void reference_as(const ReferenceArgs& args) {
         out[j] = static_cast<T>(sum);
       }
     };
+    const auto cells = [&](const T* added, const T* peepholes, T* new_h, T* new_c) {
+      update(l, d, added, peepholes, new_h, new_c);
+    };
     for (std::int64_t b = 0; b < l.batch; ++b) {
-      run_sequence(l, data, d, b, h.data(), c.data(), gates.data(), sums);
+      run_sequence(l, data, d, b, h.data(), c.data(), gates.data(), sums, cells);
     }
   }
 }
@@ -263,7 +269,8 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
-/// Floats of the working memory of one sequence: h, c, and whole panels of gates.
+/// Floats of the working memory of one sequence: h, c, and whole panels of gates. All have room for
+/// the vectors that update_cells reads and writes: roundup(4n, 64) >= 3n + roundup(n, 16).
 struct Scratch {
   std::int64_t state, gates;
 
@@ -289,7 +296,11 @@ void run(const Lstm& l, const KernelArgs& args) {
       add_gates(x, l.inputs, w, panels, out);
       add_gates(state, l.hidden, r, panels, out);
     };
-    run_sequence(l, data, d, b, h, h + scratch.state, h + 2 * scratch.state, sums);
+    std::fill_n(h, 2 * scratch.state, 0.0f);
+    const auto cells = [&](const float* gates, const float* peepholes, float* new_h, float* new_c) {
+      update_cells(l.rule(d), gates, peepholes, new_h, new_c);
+    };
+    run_sequence(l, data, d, b, h, h + scratch.state, h + 2 * scratch.state, sums, cells);
   };
   const auto sequences = static_cast<std::size_t>(l.directions * l.batch);
   if (args.pool != nullptr && sequences > 1) {

@@ -53,6 +53,25 @@ TEST(Lstm, KernelAgainstReference) {
   });
 }
 
+TEST(Lstm, EdgesOfFloats) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> x = {0, -inf, inf, NAN, 89, -89, 179, -179, 1e3f, -1e3f, 1e30f, -1e30f};
+  for (const char* last : {"tanh", "relu"}) {
+    OpCase c = lstm(2, std::ssize(x) / 2, 1, 5, "forward", false, "b");
+    c.attrs["activations"] = std::vector<std::string>{"sigmoid", "tanh", last};
+    c.inputs[0] = In::of(op_test::floats_tensor({2, std::ssize(x) / 2, 1}, x), false);
+    op_test::for_each_target([&] { EXPECT_GT(op_test::check_offers(c), 0); });
+  }
+}
+
+TEST(Lstm, ClippedAndCoupledGates) {
+  OpCase c = lstm(3, 2, 5, 7, "forward", false, "bhcp");
+  c.attrs["clip"] = 0.25f;
+  c.attrs["cell_clip"] = 0.125f;
+  c.attrs["input_forget"] = std::int64_t{1};
+  op_test::for_each_target([&] { EXPECT_GT(op_test::check_offers(c), 0); });
+}
+
 // Gates are input, output, forget, cell; with zero weights only the bias speaks.
 TEST(Lstm, OrderOfGates) {
   OpCase c{.op = "lstm", .outputs = 3};

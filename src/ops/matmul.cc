@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "graph/op_def.h"
 #include "ops/conv/matrix.h"
+#include "ops/elementwise/functions.h"
 
 namespace stowage {
 
@@ -116,6 +117,58 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
+struct Bound {
+  MatrixProduct product;
+  EpiloguePorts ports;
+  /// Slopes along axis 1 where the panels run along another: applied to the product afterwards,
+  /// to `leaks` times one row for each slope.
+  std::int64_t leaks = 0;
+  ElementwiseCall leak;
+};
+
+/// prelu over the whole output, in place.
+void run_leaks(const Bound& b, const KernelArgs& args) noexcept {
+  const float* slope = args.input<float>(static_cast<std::size_t>(b.ports.slope));
+  const std::int64_t rows = b.leak.rows;
+  parallel(args.pool, static_cast<std::size_t>(b.leaks * rows), [&](std::size_t i) {
+    ElementwiseCall call = b.leak;
+    const auto row = static_cast<std::int64_t>(i);
+    call.rows = 1;
+    call.out = args.output<float>(0) + row * call.n;
+    call.in[0] = call.out;
+    call.in[1] = slope + row % rows;
+    run_elementwise(call);
+  });
+}
+
+void run(const Bound& b, const KernelArgs& args) noexcept {
+  const auto optional = [&](int i) {
+    return i < 0 ? nullptr : args.input<float>(static_cast<std::size_t>(i));
+  };
+  PixelGemmCall call;
+  call.weights = args.input<float>(1);
+  call.bias = optional(b.ports.bias);
+  call.residual = optional(b.ports.residual);
+  call.slope = optional(b.ports.slope);
+  call.out = args.output<float>(0);
+  multiply(b.product, args.input<float>(0), call, args.pool);
+  if (b.leaks > 0) run_leaks(b, args);
+}
+
+/// One slope serves all; of several, each belongs to an index of axis 1.
+void place_slopes(const NodeRef& node, Bound& b) {
+  const Shape& y = node.output().shape;
+  b.ports.one_slope = node.shape(b.ports.slope).elements() == 1;
+  b.product.gemm.one_slope = b.ports.one_slope;
+  if (b.ports.one_slope || y.rank() == 2) return;
+  b.product.gemm.activation = {};
+  b.leaks = y[0];
+  b.leak.fn = Fn::prelu;
+  b.leak.rows = y[1];
+  b.leak.n = y.elements() / y[0] / y[1];
+  b.leak.scalar[1] = true;
+}
+
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape& a = node.shape(0);
@@ -127,18 +180,11 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
       b.rank() < 2 || a[a.rank() - 1] == 0) {
     return;
   }
-  // Slopes belong to axis 1, which is not that of the panels.
-  if (e.slope_input >= 0 && y.rank() != 2) return;
   Facts f = facts_of(a, b);
   if (b.elements() == f.k * f.n) {  // one b: all rows of a are one matrix
     f.m = a.elements() / f.k;
     f.batches = {};
   }
-
-  struct Bound {
-    MatrixProduct product;
-    EpiloguePorts ports;
-  };
 
   auto bound = std::make_shared<Bound>();
   MatrixProduct& p = bound->product;
@@ -149,7 +195,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   p.prepare(request.target.threads, f.k * f.n > f.m * f.k + f.m * f.n);
   bound->ports = epilogue_ports(node);
   p.gemm.activation = e.activation;
-  p.gemm.one_slope = bound->ports.one_slope;
+  if (e.slope_input >= 0) place_slopes(node, *bound);
 
   Offer o;
   o.kernel = "matmul_panels";
@@ -161,20 +207,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   add_epilogue_layouts(node, o.out[0], lanes, o.in);
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
   o.efficiency = tile_work(p.gemm, f.m).efficiency();
-  o.bind = [bound] {
-    return Kernel([bound](const KernelArgs& args) {
-      const auto optional = [&](int i) {
-        return i < 0 ? nullptr : args.input<float>(static_cast<std::size_t>(i));
-      };
-      PixelGemmCall call;
-      call.weights = args.input<float>(1);
-      call.bias = optional(bound->ports.bias);
-      call.residual = optional(bound->ports.residual);
-      call.slope = optional(bound->ports.slope);
-      call.out = args.output<float>(0);
-      multiply(bound->product, args.input<float>(0), call, args.pool);
-    });
-  };
+  o.bind = [bound] { return Kernel([bound](const KernelArgs& args) { run(*bound, args); }); };
   out.push_back(std::move(o));
 }
 

@@ -82,6 +82,40 @@ TEST(MatMul, Epilogue) {
   EXPECT_GT(check_offers(c), 0);
 }
 
+TEST(MatMul, SlopesOfPRelu) {
+  struct SlopeCase {
+    Ints a, b, residual, slope;
+  };
+
+  const SlopeCase cases[] = {
+      {{3, 4}, {4, 19}, {}, {1}},
+      {{3, 4}, {4, 19}, {}, {19}},
+      {{2, 3, 4}, {4, 19}, {2, 3, 19}, {1}},
+      {{2, 3, 4}, {2, 4, 19}, {}, {1, 1, 1}},
+      {{2, 3, 4}, {4, 19}, {2, 3, 19}, {3, 1}},
+      {{2, 5, 7, 4}, {2, 5, 4, 33}, {}, {5, 1, 1}},
+      {{7}, {3, 7, 33}, {}, {33}},
+  };
+  for_each_target([&] {
+    for (const SlopeCase& c : cases) {
+      SCOPED_TRACE(text(std::span<const std::int64_t>(c.a), " x ",
+                        std::span<const std::int64_t>(c.b), " slopes ",
+                        std::span<const std::int64_t>(c.slope)));
+      OpCase o = op_case(c.a, c.b, true);
+      if (!c.residual.empty()) {
+        o.epilogue.residual_input = static_cast<int>(o.inputs.size());
+        o.inputs.emplace_back().extents = c.residual;
+      }
+      o.epilogue.activation = {Activation::Kind::prelu, 0, 0};
+      o.epilogue.slope_input = static_cast<int>(o.inputs.size());
+      In& slope = o.inputs.emplace_back();
+      slope.extents = c.slope;
+      slope.constant = true;
+      EXPECT_GT(check_offers(o), 0);
+    }
+  });
+}
+
 TEST(MatMul, SaysWhatIsWrong) {
   const int bad = static_cast<int>(ErrorCode::bad_input);
   EXPECT_EQ(error_code_of(op_case({3, 4}, {5, 4})), bad);

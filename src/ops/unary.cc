@@ -61,11 +61,12 @@ double softplus_of(double x, const Params&) { return softplus(x); }
 
 double softsign(double x, const Params&) { return x / (1 + std::fabs(x)); }
 
-double hard_sigmoid(double x, const Params& p) {
-  return std::max(0.0, std::min(1.0, p.a * x + p.b));
-}
+/// std::min and std::max return their first operand when one is NaN.
+double unit_clip(double x) { return std::min(std::max(x, 0.0), 1.0); }
 
-double hard_swish(double x, const Params&) { return x * std::max(0.0, std::min(1.0, x / 6 + 0.5)); }
+double hard_sigmoid(double x, const Params& p) { return unit_clip(p.a * x + p.b); }
+
+double hard_swish(double x, const Params&) { return x * unit_clip(x / 6 + 0.5); }
 
 double mish(double x, const Params&) { return x * std::tanh(softplus(x)); }
 
@@ -77,7 +78,7 @@ double gelu_tanh(double x, const Params&) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
-double thresholded_relu(double x, const Params& p) { return x > p.a ? x : 0; }
+double thresholded_relu(double x, const Params& p) { return x <= p.a ? 0 : x; }
 
 double shrink(double x, const Params& p) { return x < -p.b ? x + p.a : x > p.b ? x - p.a : 0; }
 

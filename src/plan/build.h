@@ -30,8 +30,9 @@ struct Decision {
   Target target;
   OfferTable table;
   Problem problem;
-  Solution source, rule;  ///< the two baselines
-  Solution chosen;        ///< of the planner that was asked for
+  Solution source, rule;        ///< the two baselines
+  std::vector<bool> rule_auto;  ///< of each node of the table: AUTO under MACE's rule
+  Solution chosen;              ///< of the planner that was asked for
 };
 
 /// The graph is not changed. The optimal plan costs at most what either baseline costs.

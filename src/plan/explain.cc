@@ -21,7 +21,27 @@ std::string padded(std::string s, std::size_t width) {
 }
 
 std::string shape_of(const std::vector<NodeReport::Operand>& list) {
-  return list.empty() ? "nothing" : list[0].shape;
+  if (list.empty()) return "nothing";
+  return text(list[0].shape, " ", data_format_name(list[0].data_format));
+}
+
+/// What is given and wanted, in which data format.
+std::string doors(const Plan& plan) {
+  std::string out = text("source format ", data_format_name(plan.graph->source_format), "\n");
+  const auto list = [&](std::string_view kind, const std::vector<Door>& all,
+                        std::string_view verb) {
+    for (const Door& door : all) {
+      out += text(kind, " '", printable(door.port.name), "'  ", door.port.shape.extents(), " ",
+                  data_format_name(door.port.data_format));
+      if (door.layout != Layout::row_major(door.port.shape)) {
+        out += text(", ", verb, " in ", door.layout.spelling());
+      }
+      out += "\n";
+    }
+  };
+  list("input ", plan.inputs, "given");
+  list("output", plan.outputs, "wanted");
+  return out;
 }
 
 std::string move_line(const ConversionReport& c) {
@@ -29,10 +49,13 @@ std::string move_line(const ConversionReport& c) {
               size_of(static_cast<double>(c.bytes)), "  ", time_of(c.cost_us));
 }
 
-void node(std::string& out, std::size_t number, const NodeReport& n,
-          const std::vector<ConversionReport>& conversions) {
+void node(std::string& out, std::size_t number, const NodeReport& n, const Plan& plan) {
   out += text(number, " ", n.op, " '", printable(n.name), "'  ", shape_of(n.inputs), " -> ",
-              shape_of(n.outputs), "  ", category_name(n.category), "\n");
+              shape_of(n.outputs), "  ", category_name(n.category));
+  if (plan.planner == "rule") {
+    out += text(", ", plan::rule_format(n, plan.graph->source_format));
+  }
+  out += "\n";
   const std::string layouts = plan::layouts_of(n);
   std::size_t left = layouts.size(), middle = n.kernel.size();
   for (const NodeReport::Lost& lost : n.lost) {
@@ -50,7 +73,7 @@ void node(std::string& out, std::size_t number, const NodeReport& n,
   }
   const auto moved = [&](std::string_view verb, const std::vector<NodeReport::Operand>& operands,
                          std::string ConversionReport::*side) {
-    for (const ConversionReport& c : conversions) {
+    for (const ConversionReport& c : plan.conversions) {
       const bool ours = std::any_of(operands.begin(), operands.end(), [&](const auto& o) {
         return o.name == c.value && o.layout == c.*side;
       });
@@ -98,10 +121,8 @@ void summary(std::string& out, const Plan& plan) {
 }  // namespace
 
 std::string explain(const Plan& plan) {
-  std::string out;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    node(out, i + 1, plan.nodes[i], plan.conversions);
-  }
+  std::string out = doors(plan);
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) node(out, i + 1, plan.nodes[i], plan);
   if (!plan.conversions.empty()) out += "moves\n";
   for (const ConversionReport& c : plan.conversions) {
     out += text("    ", move_line(c), "  (", printable(c.reason), ")\n");

@@ -10,6 +10,7 @@
 #include "base/trail.h"
 #include "plan/arena.h"
 #include "plan/build.h"
+#include "plan/formats.h"
 #include "plan/plan.h"
 #include "plan/report.h"
 
@@ -187,7 +188,7 @@ class Builder {
 
   Door make_door(ValueId v) const {
     const Value& value = graph_.value(v);
-    return {.port = {value.name, value.dtype, value.shape},
+    return {.port = {value.name, value.dtype, value.shape, data_format(value.shape)},
             .slots = {},
             .value = v,
             .layout = table_.layouts[idx(v)][idx(table_.door[idx(v)])]};
@@ -403,8 +404,14 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOp
   plan->lower_bound_us = decision.chosen.lower_bound;
   plan->rule_cost_us = decision.rule.cost;
   plan->source_cost_us = decision.source.cost;
-  plan::report(*plan, decision.table, decision.chosen);
+  plan::report(*plan, decision, decision.chosen);
   plan::build(*plan, decision.table, decision.chosen, plan->graph.use_count() == 1);
+  const std::vector<bool> none = plan::said_none(*plan->graph, options);
+  for (auto* doors : {&plan->inputs, &plan->outputs}) {
+    for (Door& door : *doors) {
+      if (none[plan::idx(door.value)]) door.port.data_format = DataFormat::none;
+    }
+  }
   verify(*plan);
   if (plan->arena_bytes > static_cast<std::size_t>(options.limits.total_bytes)) {
     fail(ErrorCode::limit, "the plan needs ", plan->arena_bytes, " bytes, over the limit of ",

@@ -38,10 +38,14 @@ struct Step {
 struct NodeReport {
   NodeId node = kNoNode;
   std::string name, op;
-  Category category = Category::source;
+  Category category = Category::source;       ///< that the planner goes by
+  Category rule_category = Category::source;  ///< of MACE's lists
+  /// MACE's rule calls the node AUTO: it runs in the format of the runtime; else in the source's.
+  bool rule_auto = false;
 
   struct Operand {
     std::string name, shape, layout;
+    DataFormat data_format = DataFormat::none;  ///< of the axes, in the order of `shape`
   };
 
   std::vector<Operand> inputs, outputs;  ///< absent ones left out

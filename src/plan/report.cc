@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "plan/build.h"
+#include "plan/rule.h"
 
 namespace stowage::plan {
 
@@ -14,8 +14,12 @@ std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 class Reporter {
  public:
-  Reporter(Plan& plan, const OfferTable& table, const Solution& solution)
-      : plan_(plan), graph_(*plan.graph), table_(table), solution_(solution) {}
+  Reporter(Plan& plan, const Decision& decision, const Solution& solution)
+      : plan_(plan),
+        graph_(*plan.graph),
+        decision_(decision),
+        table_(decision.table),
+        solution_(solution) {}
 
   void node(std::size_t i) {
     const NodeId id = table_.order[i];
@@ -25,7 +29,10 @@ class Reporter {
     r.node = id;
     r.name = n.name;
     r.op = std::string(n.op->name);
-    r.category = n.op->category;
+    r.rule_category = rule_category(n.op->name);
+    r.rule_auto = decision_.rule_auto[i];
+    const bool by_rule = plan_.planner == planner_name(PlanOptions::Planner::rule);
+    r.category = by_rule ? r.rule_category : n.op->category;
     r.kernel = chosen.offer.relabel ? "relabel" : chosen.offer.kernel;
     r.cost_us = chosen.cost_us;
     operands(n.inputs, chosen.in, r.inputs);
@@ -71,7 +78,8 @@ class Reporter {
       if (values[k] == kNoValue) continue;
       const Value& v = graph_.value(values[k]);
       out.push_back({v.name, text(v.shape.extents()),
-                     table_.layouts[idx(values[k])][idx(layouts[k])].spelling()});
+                     table_.layouts[idx(values[k])][idx(layouts[k])].spelling(),
+                     data_format(v.shape)});
     }
   }
 
@@ -118,15 +126,16 @@ class Reporter {
 
   Plan& plan_;
   const Graph& graph_;
+  const Decision& decision_;
   const OfferTable& table_;
   const Solution& solution_;
 };
 
 }  // namespace
 
-void report(Plan& plan, const OfferTable& table, const Solution& solution) {
-  Reporter reporter(plan, table, solution);
-  for (std::size_t i = 0; i < table.order.size(); ++i) reporter.node(i);
+void report(Plan& plan, const Decision& decision, const Solution& solution) {
+  Reporter reporter(plan, decision, solution);
+  for (std::size_t i = 0; i < decision.table.order.size(); ++i) reporter.node(i);
   for (const Move& m : solution.moves) reporter.move(m);
 }
 

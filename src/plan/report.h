@@ -2,13 +2,13 @@
 // What the planner decided, in words and numbers.
 #pragma once
 
-#include "plan/offers.h"
+#include "plan/build.h"
 #include "plan/plan.h"
-#include "plan/solve.h"
 
 namespace stowage::plan {
 
-/// Fills Plan::nodes, conversions and touched_bytes.
-void report(Plan& plan, const OfferTable& table, const Solution& solution);
+/// Fills Plan::nodes, conversions and touched_bytes. Categories are those that Plan::planner goes
+/// by; `solution` is one of the decision's, or of its table.
+void report(Plan& plan, const Decision& decision, const Solution& solution);
 
 }  // namespace stowage::plan

@@ -481,6 +481,7 @@ const Ints kShapes[] = {{1, 16, 8, 8}, {1, 5, 6, 7}, {2, 6, 10, 5}, {2, 33, 4, 6
 class Rewrites : public testing::TestWithParam<Rewrite> {};
 
 // Plans of equal cost may differ in their steps, so the costs are compared.
+// checklist 5.13, 5.14, 5.15
 TEST_P(Rewrites, CostTheSameInBothOrders) {
   const Neighbour conv = [](Model& m, ValueId x) { return m.conv(x, m.extent(x, 'c')); };
   for (const Ints& nchw : kShapes) {
@@ -498,6 +499,7 @@ TEST_P(Rewrites, CostTheSameInBothOrders) {
   }
 }
 
+// checklist 5.14, 5.15, 6.2
 TEST_P(Rewrites, RunInTheLayoutOfTheirNeighbours) {
   const std::string block = "nChw" + std::to_string(host_target(1).lanes) + "c";
   std::vector<std::string> layouts{block};

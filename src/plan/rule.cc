@@ -85,15 +85,17 @@ constexpr Entry kEntries[] = {
     {"transpose", "Transpose", kTransposable},
 };
 
-/// A batch of pictures with channels: what MACE calls a data format.
-bool has_data_format(const Value& value) {
-  return value.shape.rank() == 4 && value.shape.index_of(Axis("c")) >= 0;
+/// A batch of images, whatever the order of its axes. Letters that stand for axes without a name
+/// never are all four.
+bool is_image(const Shape& shape) {
+  const auto has = [&](std::string_view axis) { return shape.index_of(Axis(axis)) >= 0; };
+  return shape.rank() == 4 && has("n") && has("c") && has("h") && has("w");
 }
 
 class Propagation {
  public:
-  Propagation(const Graph& graph, const std::vector<NodeId>& order)
-      : graph_(graph), consumers_(graph.consumers()), order_(order) {}
+  Propagation(const Graph& graph, const std::vector<NodeId>& order, const std::vector<bool>& none)
+      : graph_(graph), consumers_(graph.consumers()), order_(order), none_(none) {}
 
   std::vector<bool> run() {
     std::vector<bool> node_auto(idx(graph_.node_count()), false), out;
@@ -113,8 +115,14 @@ class Propagation {
       if (v == kNoValue) return true;
       const Value& value = graph_.value(v);
       if (value.constant != nullptr) return true;
-      return value.producer == kNoNode ? has_data_format(value) : node_auto[idx(value.producer)];
+      return value.producer == kNoNode ? has_data_format(v) : node_auto[idx(value.producer)];
     });
+  }
+
+  /// Of a model input.
+  bool has_data_format(ValueId v) const {
+    const bool said_none = !none_.empty() && none_[idx(v)];
+    return !said_none && data_format(graph_.value(v).shape) != DataFormat::none;
   }
 
   /// The conditions that MACE puts on three operators of the list.
@@ -148,6 +156,7 @@ class Propagation {
   const Graph& graph_;
   const std::vector<std::vector<NodeId>> consumers_;
   const std::vector<NodeId>& order_;
+  const std::vector<bool>& none_;
 };
 
 /// The layout that AUTO means for each value: an index into OfferTable::layouts.
@@ -156,7 +165,7 @@ std::vector<int> auto_layouts(const Graph& graph, const OfferTable& table, const
   for (ValueId v = 0; v < graph.value_count(); ++v) {
     const Value& value = graph.value(v);
     const int channel = value.shape.index_of(Axis("c"));
-    if (channel < 0 || !has_data_format(value)) continue;
+    if (!is_image(value.shape)) continue;
     const Mapping blocked(Layout::blocked(value.shape, channel, target.lanes), value.shape,
                           dtype_bytes(value.dtype));
     const auto& list = table.layouts[idx(v)];
@@ -176,13 +185,13 @@ Category rule_category(std::string_view op) {
   return entry == std::end(kEntries) ? Category::source : entry->category;
 }
 
-std::vector<bool> rule_formats(const Graph& graph, const std::vector<NodeId>& order) {
-  return Propagation(graph, order).run();
+std::vector<bool> rule_formats(const Graph& graph, const std::vector<NodeId>& order,
+                               const std::vector<bool>& none) {
+  return Propagation(graph, order, none).run();
 }
 
 std::vector<int> rule_choice(const Graph& graph, const OfferTable& table, const Target& target,
-                             const std::vector<int>& source) {
-  const std::vector<bool> is_auto = rule_formats(graph, table.order);
+                             const std::vector<bool>& is_auto, const std::vector<int>& source) {
   const std::vector<int> wanted = auto_layouts(graph, table, target);
   std::vector<int> choice = source;
   for (std::size_t i = 0; i < table.order.size(); ++i) {

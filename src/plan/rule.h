@@ -18,13 +18,15 @@ Category rule_category(std::string_view op);
 ///
 /// Fixed operators are AUTO. A transposable one is AUTO when every input that is not constant
 /// comes from an AUTO node, or from a model input that has a data format. Nothing else is.
-std::vector<bool> rule_formats(const Graph& graph, const std::vector<NodeId>& order);
+/// `none`: of each value, whether the caller says that it has no data format; may be empty.
+std::vector<bool> rule_formats(const Graph& graph, const std::vector<NodeId>& order,
+                               const std::vector<bool>& none = {});
 
-/// An option for each node. AUTO: the cheapest whose operands all lie in channel blocks as wide
-/// as the target's vectors; without one, the cheapest whose results do; without one, a fixed
-/// operator takes the cheapest there is. All others: that of `source`, see source_choice. Values
-/// without an axis `c` stay row-major.
+/// An option for each node. AUTO (`is_auto`): the cheapest whose operands all lie in channel blocks
+/// as wide as the target's vectors; without one, the cheapest whose results do; without one, a
+/// fixed operator takes the cheapest there is. All others: that of `source`, see source_choice.
+/// Values whose axes are not n, c, h and w stay row-major.
 std::vector<int> rule_choice(const Graph& graph, const OfferTable& table, const Target& target,
-                             const std::vector<int>& source);
+                             const std::vector<bool>& is_auto, const std::vector<int>& source);
 
 }  // namespace stowage::plan

@@ -24,6 +24,7 @@ std::string formats(const Graph& graph) {
   return out;
 }
 
+// checklist 6.10
 TEST(Rule, ElementwiseFollowsItsInputs) {
   Net net;
   const ValueId a = net.conv(net.input({1, 16, 8, 8}), 16, 16);
@@ -38,6 +39,7 @@ TEST(Rule, InputsWithoutDataFormatAreSource) {
   EXPECT_EQ(formats(*net.finish({})), "s");
 }
 
+// checklist 6.11
 TEST(Rule, AnInputOfAConvolutionHasADataFormat) {
   Net net;
   const ValueId x = net.input({1, 16, 8, 8});
@@ -46,6 +48,61 @@ TEST(Rule, AnInputOfAConvolutionHasADataFormat) {
   EXPECT_EQ(formats(*net.finish({})), "AA");
 }
 
+// checklist 8.3: letters that stand for axes without a name are no data format, however many.
+TEST(Rule, UnnamedAxesAreNoDataFormat) {
+  const struct {
+    std::initializer_list<std::int64_t> extents;
+    Ints perm;
+  } cases[] = {
+      {{24, 24, 16}, {1, 0, 2}},
+      {{1, 24, 24, 16}, {0, 2, 1, 3}},
+      {{1, 24, 24, 16, 3}, {0, 2, 1, 3, 4}},
+  };
+
+  for (const auto& c : cases) {
+    Net net;
+    const auto graph =
+        net.finish({net.add("sigmoid", {net.transpose(net.input(c.extents), c.perm)})});
+    EXPECT_EQ(formats(*graph), "ss");
+    const auto plan = make_plan(graph);
+    EXPECT_EQ(plan->rule_cost_us, plan->source_cost_us);
+  }
+}
+
+// checklist 6.11: and neither is an image of which the caller says so.
+TEST(Rule, AnInputThatIsSaidToBeNoneIsNotAuto) {
+  Net net;
+  const ValueId x = net.input({1, 16, 8, 8});
+  const auto graph = net.finish({net.conv(net.add("relu", {x}), 16, 16)});
+  const auto order = graph->topological_order();
+  std::vector<bool> none(static_cast<std::size_t>(graph->value_count()), false);
+  EXPECT_EQ(plan::rule_formats(*graph, order, none), (std::vector<bool>{true, true}));
+  none[static_cast<std::size_t>(x)] = true;
+  EXPECT_EQ(plan::rule_formats(*graph, order, none), (std::vector<bool>{false, true}));
+}
+
+// checklist 6.5, 8.4: reported are the categories that the planner goes by.
+TEST(Rule, TheReportHasItsCategories) {
+  Net net;
+  const ValueId a = net.conv(net.input({1, 16, 8, 8}), 16, 16);
+  const auto graph = net.finish({net.add("relu", {net.add("exp", {a})})});
+  const auto report = [&](PlanOptions::Planner planner) {
+    PlanOptions options;
+    options.planner = planner;
+    std::string out;
+    for (const NodeReport& n : make_plan(graph, options)->nodes) {
+      EXPECT_EQ(n.rule_category, plan::rule_category(n.op));
+      out += n.op + " " + std::string(category_name(n.category)) + (n.rule_auto ? " A; " : " s; ");
+    }
+    return out;
+  };
+  EXPECT_EQ(report(PlanOptions::Planner::rule),
+            "conv fixed A; exp source s; relu transposable s; ");
+  EXPECT_EQ(report(PlanOptions::Planner::optimal),
+            "conv fixed A; exp transposable s; relu transposable s; ");
+}
+
+// checklist 6.7, 6.9
 TEST(Rule, OneSourceOperatorBreaksTheChainAndTheNextFixedOneRestartsIt) {
   Net net;
   const ValueId a = net.conv(net.input({1, 16, 8, 8}), 16, 16);
@@ -56,6 +113,7 @@ TEST(Rule, OneSourceOperatorBreaksTheChainAndTheNextFixedOneRestartsIt) {
   EXPECT_EQ(formats(*net.finish({})), "AssAA");
 }
 
+// checklist 6.10
 TEST(Rule, MixedInputsStaySource) {
   Net net;
   const ValueId x = net.input({1, 16, 8, 8});
@@ -65,6 +123,7 @@ TEST(Rule, MixedInputsStaySource) {
   EXPECT_EQ(formats(*net.finish({})), "Ass");
 }
 
+// checklist 6.10
 TEST(Rule, ConstantsDoNotCount) {
   Net net;
   const ValueId a = net.conv(net.input({1, 16, 8, 8}), 16, 16);
@@ -90,10 +149,14 @@ TEST(Rule, TransposeBeforeReshapeIsSource) {
   EXPECT_EQ(formats(*net.finish({})), "AAss");
 }
 
+// checklist 5.11, 5.12, 6.1, 6.2, 6.3, 6.4
 TEST(Rule, CategoriesOfTheLists) {
   EXPECT_EQ(plan::rule_category("conv"), Category::fixed);
   EXPECT_EQ(plan::rule_category("concat"), Category::transposable);
   EXPECT_EQ(plan::rule_category("slice"), Category::source);
+  // MACE's documentation has Reshape and ExpandDims on the third list, its sources the latter.
+  EXPECT_EQ(plan::rule_category("reshape"), Category::transposable);
+  EXPECT_EQ(plan::rule_category("unsqueeze"), Category::source);
   EXPECT_EQ(plan::rule_category("of no list"), Category::source);
 }
 
@@ -197,6 +260,47 @@ TEST(Doors, RefuseNamesAndAxesThatAreNotThere) {
     try {
       make_plan(mixed(), options);
       ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::usage) << error.what();
+    }
+  }
+}
+
+// checklist 6.18, 6.21: ports have data formats, and a caller says his own, NONE included.
+TEST(Formats, OfPortsAndOfTheCaller) {
+  Net net;
+  const ValueId t = net.transpose(net.input({1, 8, 9, 16}), {0, 3, 1, 2});
+  const ValueId y = net.conv(t, 16, 32);
+  const ValueId z = net.add("relu", {net.input({1, 8, 9, 16}, "z")});
+  const auto graph = net.finish({y, z});
+  const std::string name = graph->value(y).name;
+  PlanOptions options;
+  const auto plain = make_plan(graph, options);
+  EXPECT_EQ(plain->inputs[0].port.data_format, DataFormat::nhwc);
+  EXPECT_EQ(plain->inputs[1].port.data_format, DataFormat::none);
+  EXPECT_EQ(plain->outputs[0].port.data_format, DataFormat::nchw);
+  Session session(plain);
+  EXPECT_EQ(session.inputs()[0].data_format, DataFormat::nhwc);
+
+  options.formats = {{"x", DataFormat::nchw}, {name, DataFormat::nhwc}, {"z", DataFormat::none}};
+  const auto said = make_plan(graph, options);
+  EXPECT_EQ(said->inputs[0].layout, Layout::parse("NCHW"));
+  EXPECT_EQ(said->outputs[0].layout, Layout::parse("NHWC"));
+  EXPECT_EQ(said->inputs[0].port.data_format, DataFormat::nhwc);
+  options.formats = {{"x", DataFormat::none}};
+  EXPECT_EQ(make_plan(graph, options)->inputs[0].port.data_format, DataFormat::none);
+  // A layout says more than a format.
+  options.formats = {{"x", DataFormat::nhwc}};
+  options.doors.insert_or_assign("x", Layout::parse("CHWN"));
+  EXPECT_EQ(make_plan(graph, options)->inputs[0].layout, Layout::parse("CHWN"));
+
+  for (const auto& [wrong, format] :
+       {std::pair{"z", DataFormat::nhwc}, {"z", DataFormat::nchw}, {"nobody", DataFormat::none}}) {
+    PlanOptions bad;
+    bad.formats = {{wrong, format}};
+    try {
+      make_plan(graph, bad);
+      ADD_FAILURE() << wrong;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::usage) << error.what();
     }

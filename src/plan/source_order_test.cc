@@ -18,12 +18,14 @@ std::shared_ptr<const Plan> between_transposes(DataFormat format) {
   return make_plan(net.finish({net.add("relu", {y})}, format), options);
 }
 
+// checklist 5.5
 TEST(SourceOrder, OfAnNhwcModelIsChannelsLastWhateverOrderTheOperatorNames) {
   const auto plan = between_transposes(DataFormat::nhwc);
   EXPECT_EQ(plan->conversions.size(), 0u) << explain(*plan);
   EXPECT_EQ(plan->nodes[1].kernel, "conv_channels_last");
 }
 
+// checklist 1.2, 5.5
 TEST(SourceOrder, OfAnNchwModelMovesWhatATransposeMoves) {
   const auto plan = between_transposes(DataFormat::nchw);
   EXPECT_GE(plan->conversions.size(), 4u) << explain(*plan);

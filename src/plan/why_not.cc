@@ -84,7 +84,7 @@ std::optional<std::size_t> first_operand(const Graph& graph, const std::vector<V
 Plan reported(const std::shared_ptr<Graph>& graph, const Decision& d, const Solution& solution) {
   Plan plan;
   plan.graph = graph;
-  report(plan, d.table, solution);
+  report(plan, d, solution);
   return plan;
 }
 

@@ -346,6 +346,20 @@ TEST(Simplify, FusesAllOfManyResiduals) {
   EXPECT_EQ(net.live(), static_cast<std::size_t>(kBlocks));
 }
 
+// checklist 8.5: the epilogue swallows the addition, not the names of the axes of what it adds.
+TEST(SimplifyNames, OfAResidualAreThoseOfTheResult) {
+  for (const bool fused : {true, false}) {
+    GraphBuilder net;
+    const ValueId x = net.input({1, 3, 5, 4}), z = net.input({1, 7, 5, 4});
+    const ValueId y = net.conv(x, 3, 7);
+    net.graph.outputs = {net.add(fused ? "add" : "mul", {y, z})};
+    simplify(net.graph);
+    EXPECT_EQ(net.live(), fused ? 1u : 2u);
+    EXPECT_EQ(net.graph.value(z).shape.text(), "n=1,c=7,h=5,w=4");
+    EXPECT_EQ(data_format(net.graph.value(z).shape), DataFormat::nchw);
+  }
+}
+
 TEST(SimplifyHistory, SaysWhatItDid) {
   GraphBuilder net;
   net.graph.outputs = {net.add("relu", {net.conv(net.input({1, 1, 3, 3}), 1, 1)})};

@@ -18,8 +18,10 @@ void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers) {
   const Shape& k = node.shape(1);
   const Shape& y = node.output().shape;
   const int lanes = tile_lanes();
-  if (request.target.lanes != lanes || k[1] != 1 || k[0] != x[1] ||
-      node.attrs().integer("group", 1) != x[1]) {
+  const std::int64_t multiplier = x[1] == 0 ? 0 : k[0] / x[1];
+  // One channel for all outputs is an ordinary convolution.
+  if (request.target.lanes != lanes || k[1] != 1 || node.attrs().integer("group", 1) != x[1] ||
+      (x[1] == 1 && multiplier != 1)) {
     return;
   }
 
@@ -32,9 +34,10 @@ void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers) {
   auto b = std::make_shared<Bound>();
   b->slide.kind = Slide::Kind::depthwise;
   b->slide.w = window_of(node.attrs(), k.extents().subspan(2), x, y);
-  if (b->slide.w.kernel[0] * b->slide.w.kernel[1] > kSlideRows) return;
   b->slide.images = x[0];
-  b->slide.channels = x[1];
+  b->slide.channels = y[1];
+  b->slide.multiplier = multiplier;
+  if (!slide_fits(b->slide)) return;
   b->slide.activation = node.node().epilogue.activation;
   b->ports = epilogue_ports(node);
   b->slide.one_slope = b->ports.one_slope;

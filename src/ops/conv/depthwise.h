@@ -8,7 +8,8 @@
 
 namespace stowage {
 
-/// For a conv whose groups have one channel in and one out; nothing for others.
+/// For a conv whose groups have one channel in: one out, or a few (a multiplier over 1). Nothing
+/// for others.
 void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers);
 
 }  // namespace stowage

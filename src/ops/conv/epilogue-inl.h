@@ -7,48 +7,38 @@
 #define STOWAGE_OPS_CONV_EPILOGUE_INL_H_
 #endif
 
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include "graph/graph.h"
+#include "ops/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
 namespace stowage::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <class D, class V>
-HWY_INLINE V logistic(D d, V x) {
-  const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(x))));
-}
 
 /// `slope` is read for prelu only.
 template <class D, class V>
 HWY_INLINE V activate(D d, const Activation& act, V x, V slope) {
-  const V zero = hn::Zero(d);
-  const V a = hn::Set(d, act.a);
+  const V a = hn::Set(d, act.a), b = hn::Set(d, act.b);
   switch (act.kind) {
     case Activation::Kind::none:
       return x;
     case Activation::Kind::clip:
-      return hn::Min(hn::Max(x, a), hn::Set(d, act.b));
+      return clip(x, a, b);
     case Activation::Kind::leaky:
-      return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, a), x);
+      return leak(d, x, a);
     case Activation::Kind::prelu:
-      return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, slope), x);
+      return leak(d, x, slope);
     case Activation::Kind::sigmoid:
-      return logistic(d, x);
+      return sigmoid(d, x);
     case Activation::Kind::tanh:
-      return hn::Tanh(d, x);
+      return tanh(d, x);
     case Activation::Kind::hard_sigmoid:
-      return hn::Min(hn::Max(hn::MulAdd(x, a, hn::Set(d, act.b)), zero), hn::Set(d, 1.0f));
-    case Activation::Kind::hard_swish: {
-      const V gate = hn::MulAdd(x, hn::Set(d, 1.0f / 6), hn::Set(d, 0.5f));
-      return hn::Mul(x, hn::Min(hn::Max(gate, zero), hn::Set(d, 1.0f)));
-    }
+      return hard_sigmoid(d, x, a, b);
+    case Activation::Kind::hard_swish:
+      return hard_swish(d, x);
     case Activation::Kind::silu:
-      return hn::Mul(x, logistic(d, x));
+      return silu(d, x);
   }
   return x;
 }

@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include "ops/conv/epilogue-inl.h"
+#include "ops/first_lanes-inl.h"
 
 #undef STOWAGE_UNROLL
 #if defined(__clang__)
@@ -26,7 +27,6 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
@@ -63,10 +63,10 @@ struct Row {
   const float* w;
 };
 
-/// Pixels [begin, end) see only taps that can be read: tiles of `pixels`, the first `larger` of
-/// them one larger.
+/// The pixels [first, last) of a row, of which [begin, end) see only taps that can be read: tiles
+/// of `pixels`, the first `larger` of them one larger.
 struct Cut {
-  std::int64_t begin, end, tiles, pixels, larger;
+  std::int64_t first, last, begin, end, tiles, pixels, larger;
 };
 
 /// One output row of one block of channels.
@@ -80,7 +80,8 @@ struct Line {
   bool padded;         // there is room for all lanes
   std::int64_t valid;  // channels of the block
   std::int64_t in_pixel, out_pixel;
-  float row_scale;  // average: one over the taps that count, over d and h
+  std::int64_t in_first;  // column of the input to which Row::in points
+  float row_scale;        // average: one over the taps that count, over d and h
   const float* residual;
   float* out;
 };
@@ -104,7 +105,7 @@ HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
   }
   if (line.clips) {
     STOWAGE_UNROLL
-    for (int p = 0; p < P; ++p) acc[p] = hn::Min(hn::Max(acc[p], line.lo), line.hi);
+    for (int p = 0; p < P; ++p) acc[p] = clip(acc[p], line.lo, line.hi);
   }
   if (line.finish) {
     HWY_ALIGN float values[P * kLanes];
@@ -114,13 +115,13 @@ HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) acc[p] = hn::Load(kTag, values + p * kLanes);
   }
-  const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(line.valid));
   if (line.valid != kLanes && !line.padded) {
     STOWAGE_UNROLL
-    for (int p = 0; p < P; ++p) hn::BlendedStore(acc[p], mask, kTag, out + p * line.out_pixel);
+    for (int p = 0; p < P; ++p) store_first(kTag, acc[p], line.valid, out + p * line.out_pixel);
     return;
   }
   if (line.valid != kLanes) {
+    const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(line.valid));
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) acc[p] = hn::IfThenElseZero(mask, acc[p]);
   }
@@ -138,7 +139,8 @@ HWY_INLINE void compute_pixels(const Line& line, std::int64_t x, std::int64_t ta
   for (int p = 0; p < P; ++p) acc[p] = line.init;
   const std::int64_t pitch = w.stride[2] * line.in_pixel;
   const std::int64_t first =
-      (x * w.stride[2] - w.pad_begin[2] + tap_begin * w.dilation[2]) * line.in_pixel;
+      (x * w.stride[2] - w.pad_begin[2] + tap_begin * w.dilation[2] - line.in_first) *
+      line.in_pixel;
   for (int r = 0; r < line.row_count; ++r) {
     const float* in = line.rows[r].in + first;
     const float* weights = Op::kWeights ? line.rows[r].w + tap_begin * kLanes : nullptr;
@@ -196,62 +198,139 @@ void compute_border(const Line& line, std::int64_t x) {
   compute_pixels<Op, 1>(line, x, std::min(first, last), last);
 }
 
-/// How a row of output pixels is cut; the same for every row.
-Cut cut_row(const Window& w, bool padded) {
-  Cut cut{0, w.out[2], 0, 0, 0};
-  if (!padded) {
-    const std::int64_t reach = (w.kernel[2] - 1) * w.dilation[2];
-    const std::int64_t room = w.in[2] - 1 - reach + w.pad_begin[2];
-    cut.begin = std::min(ceil_div(w.pad_begin[2], w.stride[2]), w.out[2]);
-    cut.end = room < 0 ? cut.begin : std::clamp(room / w.stride[2] + 1, cut.begin, w.out[2]);
-  }
-  // Tiles of nearly equal size instead of a small last one.
-  cut.tiles = ceil_div(cut.end - cut.begin, kPixels);
-  cut.pixels = cut.tiles == 0 ? 0 : (cut.end - cut.begin) / cut.tiles;
-  cut.larger = cut.tiles == 0 ? 0 : (cut.end - cut.begin) % cut.tiles;
+/// Tiles of nearly equal size instead of a small last one.
+void cut_tiles(Cut& cut) {
+  const std::int64_t count = cut.end - cut.begin;
+  cut.tiles = ceil_div(count, kPixels);
+  cut.pixels = cut.tiles == 0 ? 0 : count / cut.tiles;
+  cut.larger = cut.tiles == 0 ? 0 : count % cut.tiles;
+}
+
+/// How a row of output pixels is cut where the input has no padding; the same for every row.
+Cut cut_row(const Window& w) {
+  Cut cut{0, w.out[2], 0, 0, 0, 0, 0};
+  const std::int64_t reach = (w.kernel[2] - 1) * w.dilation[2];
+  const std::int64_t room = w.in[2] - 1 - reach + w.pad_begin[2];
+  cut.begin = std::min(ceil_div(w.pad_begin[2], w.stride[2]), w.out[2]);
+  cut.end = room < 0 ? cut.begin : std::clamp(room / w.stride[2] + 1, cut.begin, w.out[2]);
+  cut_tiles(cut);
   return cut;
 }
 
 template <class Op>
 void compute_line(const Line& line) {
   const Cut& cut = line.cut;
-  for (std::int64_t x = 0; x < cut.begin; ++x) compute_border<Op>(line, x);
+  for (std::int64_t x = cut.first; x < cut.begin; ++x) compute_border<Op>(line, x);
   std::int64_t x = cut.begin;
   for (std::int64_t i = 0; i < cut.tiles; ++i) {
     const std::int64_t pixels = cut.pixels + (i < cut.larger ? 1 : 0);
     compute_tile<Op>(line, x, pixels);
     x += pixels;
   }
-  for (x = cut.end; x < line.s->w.out[2]; ++x) compute_border<Op>(line, x);
+  for (x = cut.end; x < cut.last; ++x) compute_border<Op>(line, x);
 }
+
+/// The vector of input channels that a block of output channels reads. With a multiplier a lane is
+/// some channel of one block, or of the one behind it.
+class Channels {
+ public:
+  Channels(const Slide& s, std::int64_t block)
+      : single_(s.multiplier == 1), offset_(block * s.in.block), behind_(s.in.block) {
+    if (single_) return;
+    const std::int64_t first = block * kLanes / s.multiplier;
+    const bool blocked = s.in.padded;
+    const std::int64_t start = blocked ? first / kLanes * kLanes : first;
+    offset_ = blocked ? start / kLanes * s.in.block : start;
+    const std::int64_t last = s.channels / s.multiplier - 1;
+    for (std::int64_t i = 0; i < kLanes; ++i) {
+      const std::int64_t at = std::min((block * kLanes + i) / s.multiplier, last) - start;
+      lane_[i] = static_cast<std::int32_t>(at % kLanes);
+      second_[i] = at < kLanes ? 0.0f : 1.0f;
+      two_ = two_ || at >= kLanes;
+    }
+  }
+
+  /// Where the vectors of a pixel are, behind the pixel's place in the image.
+  std::int64_t offset() const { return offset_; }
+
+  /// Copies `count` pixels to `to`, a vector each.
+  void copy(const float* in, std::int64_t pixel, std::int64_t count, float* to) const {
+    if (single_) {
+      for (std::int64_t x = 0; x < count; ++x) {
+        hn::Store(hn::LoadU(kTag, in + x * pixel), kTag, to + x * kLanes);
+      }
+      return;
+    }
+    const auto lane = hn::SetTableIndices(kTag, lane_);
+    if (!two_) {
+      for (std::int64_t x = 0; x < count; ++x) {
+        const V v = hn::TableLookupLanes(hn::LoadU(kTag, in + x * pixel), lane);
+        hn::Store(v, kTag, to + x * kLanes);
+      }
+      return;
+    }
+    const auto second = hn::Gt(hn::Load(kTag, second_), hn::Zero(kTag));
+    for (std::int64_t x = 0; x < count; ++x) {
+      const V a = hn::TableLookupLanes(hn::LoadU(kTag, in + x * pixel), lane);
+      const V b = hn::TableLookupLanes(hn::LoadU(kTag, in + behind_ + x * pixel), lane);
+      hn::Store(hn::IfThenElse(second, b, a), kTag, to + x * kLanes);
+    }
+  }
+
+ private:
+  bool single_, two_ = false;
+  std::int64_t offset_, behind_;
+  HWY_ALIGN std::int32_t lane_[kLanes];
+  HWY_ALIGN float second_[kLanes];  // 1 where the lane is of the block behind
+};
 
 /// Copies of the input rows under a window, padded along w, so that no pixel is at a border. A row
 /// that the next window sees too stays.
 class PaddedRows {
  public:
   /// Copying pays where every input pixel is read about as often as an output is written.
-  static bool fits(const Window& w) {
+  static bool pays(const Window& w) {
     return w.stride[2] == 1 && w.out[2] <= kMostPixels && w.kernel[0] == 1 && w.kernel[2] > 1 &&
-           slots(w) <= kSlideRows && slots(w) * width(w) * kLanes <= kFloats;
+           slots_of(w, 1) <= kSlideRows &&
+           slots_of(w, 1) * width_of(w, w.out[2]) * kLanes <= kFloats;
   }
 
-  PaddedRows(const Window& w, std::int64_t in_pixel, V padding) : w_(w), in_pixel_(in_pixel) {
-    std::fill(held_, held_ + slots(w), -1);
-    for (std::int64_t i = 0; i < slots(w) * width(w); ++i) {
-      hn::Store(padding, kTag, cells_ + i * kLanes);
+  /// Output columns that it can hold the input for, in strips of nearly equal width; 0 when there
+  /// is no room for one.
+  static std::int64_t strip(const Window& w) {
+    const std::int64_t slots = slots_of(w, 0) * slots_of(w, 1);
+    const std::int64_t room = kFloats / kLanes / slots - width_of(w, 1);
+    if (slots > kSlideRows || room < 0) return 0;
+    return ceil_div(w.out[2], ceil_div(w.out[2], room / w.stride[2] + 1));
+  }
+
+  PaddedRows(const Window& w, const Channels& channels, std::int64_t in_pixel, V padding)
+      : w_(w), channels_(channels), in_pixel_(in_pixel), padding_(padding) {}
+
+  /// From now on for the output columns [begin, end).
+  void start(std::int64_t begin, std::int64_t end) {
+    first_ = begin * w_.stride[2] - w_.pad_begin[2];
+    width_ = width_of(w_, end - begin);
+    from_ = std::clamp<std::int64_t>(-first_, 0, width_);
+    count_ = std::clamp<std::int64_t>(w_.in[2] - first_, from_, width_) - from_;
+    const std::int64_t slots = (mask_z_ + 1) * (mask_y_ + 1);
+    std::fill(held_, held_ + slots, -1);
+    for (std::int64_t i = 0; i < slots * width_; ++i) {
+      hn::Store(padding_, kTag, cells_ + i * kLanes);
     }
   }
 
-  /// The copy of input row `y`, which lies at `in`.
-  const float* row(std::int64_t y, const float* in) {
-    const std::int64_t slot = y & mask_;
-    float* const to = cells_ + (slot * width_ + w_.pad_begin[2]) * kLanes;
-    if (held_[slot] != y) {
-      held_[slot] = y;
-      const std::int64_t count = std::min(w_.in[2], width_ - w_.pad_begin[2]);
-      for (std::int64_t x = 0; x < count; ++x) {
-        hn::Store(hn::LoadU(kTag, in + x * in_pixel_), kTag, to + x * kLanes);
-      }
+  /// The column of the input where the copies begin.
+  std::int64_t first() const { return first_; }
+
+  /// The copy of input row (z, y), which lies at `in`.
+  const float* row(std::int64_t z, std::int64_t y, const float* in) {
+    const std::int64_t slot = (z & mask_z_) * (mask_y_ + 1) + (y & mask_y_);
+    float* const to = cells_ + slot * width_ * kLanes;
+    const std::int64_t key = z * w_.in[1] + y;
+    if (held_[slot] != key) {
+      held_[slot] = key;
+      channels_.copy(in + (first_ + from_) * in_pixel_, in_pixel_, count_, to + from_ * kLanes);
     }
     return to;
   }
@@ -262,19 +341,23 @@ class PaddedRows {
   static constexpr std::int64_t kMostPixels = 32;
 
   /// A power of two, so that a row finds its slot fast.
-  static std::int64_t slots(const Window& w) {
+  static std::int64_t slots_of(const Window& w, std::size_t axis) {
     std::int64_t n = 1;
-    while (n < (w.kernel[1] - 1) * w.dilation[1] + 1) n *= 2;
+    while (n < (w.kernel[axis] - 1) * w.dilation[axis] + 1) n *= 2;
     return n;
   }
 
-  static std::int64_t width(const Window& w) {
-    return w.out[2] + (w.kernel[2] - 1) * w.dilation[2];
+  /// Columns of the input under that many of the output.
+  static std::int64_t width_of(const Window& w, std::int64_t columns) {
+    return (columns - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
   }
 
   const Window& w_;
+  const Channels& channels_;
   const std::int64_t in_pixel_;
-  const std::int64_t mask_ = slots(w_) - 1, width_ = width(w_);
+  const V padding_;
+  const std::int64_t mask_z_ = slots_of(w_, 0) - 1, mask_y_ = slots_of(w_, 1) - 1;
+  std::int64_t first_ = 0, width_ = 0, from_ = 0, count_ = 0;
   std::int64_t held_[kSlideRows];
   HWY_ALIGN float cells_[kFloats];
 };
@@ -292,7 +375,7 @@ void find_rows(const Slide& s, const float* in, const float* weights, std::int64
       if (iy < 0 || iy >= w.in[1]) continue;
       Row& r = line.rows[line.row_count++];
       r.in = in + (iz * w.in[1] + iy) * w.in[2] * s.in.pixel;
-      if (copies != nullptr) r.in = copies->row(iz * w.in[1] + iy, r.in);
+      if (copies != nullptr) r.in = copies->row(iz, iy, r.in);
       const std::int64_t tap = (kz * w.kernel[1] + ky) * w.kernel[2];
       r.w = weights == nullptr ? nullptr : weights + tap * kLanes;
     }
@@ -304,15 +387,19 @@ void find_rows(const Slide& s, const float* in, const float* weights, std::int64
   }
 }
 
+/// Output rows [begin, end) of a plane, in the columns of `cut`.
+struct RowTask {
+  std::int64_t image, block, begin, end;
+};
+
 template <class Op>
-void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std::int64_t begin,
-                  std::int64_t end, PaddedRows* copies) {
+void compute_rows(const Slide& s, const SlideCall& call, const RowTask& task, const Cut& cut,
+                  const Channels& channels, PaddedRows* copies) {
   const Window& w = s.w;
-  const std::int64_t blocks = ceil_div(s.channels, kLanes);
-  const std::int64_t image = plane / blocks, block = plane % blocks;
+  const std::int64_t image = task.image, block = task.block;
   Line line;
   line.s = &s;
-  line.cut = cut_row(w, copies != nullptr);
+  line.cut = cut;
   line.valid = std::min(s.channels - block * kLanes, kLanes);
   const Activation& act = s.activation;
   line.clips = act.kind == Activation::Kind::clip;
@@ -321,6 +408,7 @@ void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std
   line.padded = s.out.padded;
   line.finish = !is_plain(act);
   line.in_pixel = copies == nullptr ? s.in.pixel : kLanes;
+  line.in_first = copies == nullptr ? 0 : copies->first();
   line.out_pixel = s.out.pixel;
   line.init = hn::Set(kTag, initial(s));
   if (call.bias != nullptr) line.init = hn::LoadU(kTag, call.bias + block * kLanes);
@@ -329,11 +417,11 @@ void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std
     line.slope =
         s.one_slope ? hn::Set(kTag, call.slope[0]) : hn::LoadU(kTag, call.slope + block * kLanes);
   }
-  const float* in = call.in + image * s.in.image + block * s.in.block;
+  const float* in = call.in + image * s.in.image + channels.offset();
   const float* weights =
       call.weights == nullptr ? nullptr : call.weights + block * w.taps() * kLanes;
-  std::int64_t z = begin / w.out[1], y = begin % w.out[1];
-  for (std::int64_t row = begin; row < end; ++row) {
+  std::int64_t z = task.begin / w.out[1], y = task.begin % w.out[1];
+  for (std::int64_t row = task.begin; row < task.end; ++row) {
     find_rows(s, in, weights, z, y, copies, line);
     if (++y == w.out[1]) {
       y = 0;
@@ -348,27 +436,37 @@ void compute_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std
 }
 
 template <class Op>
-void run_rows_of(const Slide& s, const SlideCall& call, std::int64_t plane, std::int64_t begin,
-                 std::int64_t end) {
-  if (PaddedRows::fits(s.w)) {
-    PaddedRows copies(s.w, s.in.pixel, hn::Set(kTag, initial(s)));
-    compute_rows<Op>(s, call, plane, begin, end, &copies);
-  } else {
-    compute_rows<Op>(s, call, plane, begin, end, nullptr);
+void run_rows_of(const Slide& s, const SlideCall& call, const RowTask& task) {
+  const Channels channels(s, task.block);
+  if (s.multiplier == 1 && !PaddedRows::pays(s.w)) {
+    compute_rows<Op>(s, call, task, cut_row(s.w), channels, nullptr);
+    return;
+  }
+  PaddedRows copies(s.w, channels, s.in.pixel, hn::Set(kTag, initial(s)));
+  const std::int64_t columns = s.w.out[2];
+  const std::int64_t strip = s.multiplier == 1 ? columns : PaddedRows::strip(s.w);
+  for (std::int64_t begin = 0; begin < columns; begin += strip) {
+    const std::int64_t end = std::min(begin + strip, columns);
+    copies.start(begin, end);
+    Cut cut{begin, end, begin, end, 0, 0, 0};
+    cut_tiles(cut);
+    compute_rows<Op>(s, call, task, cut, channels, &copies);
   }
 }
 
 void run_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std::int64_t begin,
               std::int64_t end) {
+  const std::int64_t blocks = ceil_div(s.channels, kLanes);
+  const RowTask task{plane / blocks, plane % blocks, begin, end};
   switch (s.kind) {
     case Slide::Kind::depthwise:
-      run_rows_of<Depthwise>(s, call, plane, begin, end);
+      run_rows_of<Depthwise>(s, call, task);
       break;
     case Slide::Kind::max:
-      run_rows_of<Max>(s, call, plane, begin, end);
+      run_rows_of<Max>(s, call, task);
       break;
     case Slide::Kind::average:
-      run_rows_of<Sum>(s, call, plane, begin, end);
+      run_rows_of<Sum>(s, call, task);
       break;
   }
 }
@@ -401,16 +499,19 @@ void run_global(const Slide& s, const SlideCall& call, std::int64_t plane) {
                 hn::Set(kTag, 1.0f / static_cast<float>(pixels)));
   }
   const std::int64_t valid = std::min(s.channels - block * kLanes, kLanes);
-  const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(valid));
   float* const out = call.out + image * s.out.image + block * s.out.block;
-  if (s.out.padded || valid == kLanes) {
+  if (s.out.padded) {
+    const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(valid));
     hn::StoreU(hn::IfThenElseZero(mask, y), kTag, out);
   } else {
-    hn::BlendedStore(y, mask, kTag, out);
+    store_first(kTag, y, valid, out);
   }
 }
 
 int slide_lanes() { return static_cast<int>(kLanes); }
+
+/// Output columns that copied rows serve at a time.
+std::int64_t copied_columns(const Window& w) { return PaddedRows::strip(w); }
 
 }  // namespace
 }  // namespace stowage::HWY_NAMESPACE
@@ -425,6 +526,7 @@ namespace {
 HWY_EXPORT(run_rows);
 HWY_EXPORT(run_global);
 HWY_EXPORT(slide_lanes);
+HWY_EXPORT(copied_columns);
 
 std::int64_t planes_of(const Slide& s) {
   return s.images * ceil_div(s.channels, HWY_DYNAMIC_DISPATCH(slide_lanes)());
@@ -439,8 +541,13 @@ Slide::Side side(bool blocked, std::int64_t pixels, std::int64_t channels) {
 }  // namespace
 
 void place(Slide& s, SlideEnds ends) noexcept {
-  s.in = side(ends.in_blocked, s.w.in_pixels(), s.channels);
+  s.in = side(ends.in_blocked, s.w.in_pixels(), s.channels / s.multiplier);
   s.out = side(ends.out_blocked, s.w.out_pixels(), s.channels);
+}
+
+bool slide_fits(const Slide& s) noexcept {
+  if (s.w.kernel[0] * s.w.kernel[1] > kSlideRows) return false;
+  return s.multiplier == 1 || HWY_DYNAMIC_DISPATCH(copied_columns)(s.w) > 0;
 }
 
 void slide(const Slide& s, const SlideCall& call, int threads) noexcept {
@@ -457,25 +564,30 @@ void slide(const Slide& s, const SlideCall& call, int threads) noexcept {
 
 double slide_efficiency(const Slide& s) noexcept {
   // In multiply-adds of a vector, fitted to the windows of real models: a tap, which is loaded for
-  // one operation; an output; a row of outputs.
-  constexpr double kTap = 2, kOutput = 3, kRow = 60;
+  // one operation; an output; a row of outputs. A pixel that is copied, with a multiplier.
+  constexpr double kTap = 2, kOutput = 3, kRow = 60, kCopy = 3;
   const std::int64_t lanes = HWY_DYNAMIC_DISPATCH(slide_lanes)();
   const double used =
       static_cast<double>(s.channels) / static_cast<double>(round_up(s.channels, lanes));
   const auto taps = static_cast<double>(s.w.taps());
-  return used * taps / (kTap * taps + kOutput + kRow / static_cast<double>(s.w.out[2]));
+  const double copied = s.multiplier == 1 ? 0
+                                          : static_cast<double>(s.w.in_pixels()) /
+                                                static_cast<double>(s.w.out_pixels());
+  return used * taps /
+         (kTap * taps + kOutput + kRow / static_cast<double>(s.w.out[2]) + kCopy * copied);
 }
 
 double slide_extra_bytes(const Slide& s) noexcept {
   // As measured; reads are awaited, writes hardly. What the cache of a core holds comes once.
   constexpr double kRead = 1, kWritten = 0.2, kCache = 1 << 20;
   if (s.channels <= HWY_DYNAMIC_DISPATCH(slide_lanes)()) return 0;
-  const auto bytes = [&](std::int64_t pixels) {
-    return static_cast<double>(s.images * pixels * s.channels) * sizeof(float);
+  const auto bytes = [&](std::int64_t pixels, std::int64_t channels) {
+    return static_cast<double>(s.images * pixels * channels) * sizeof(float);
   };
-  if (bytes(s.w.in_pixels()) + bytes(s.w.out_pixels()) <= kCache) return 0;
-  return (s.in.padded ? 0 : kRead * bytes(s.w.in_pixels())) +
-         (s.out.padded ? 0 : kWritten * bytes(s.w.out_pixels()));
+  const double in = bytes(s.w.in_pixels(), s.channels / s.multiplier);
+  const double out = bytes(s.w.out_pixels(), s.channels);
+  if (in + out <= kCache) return 0;
+  return (s.in.padded ? 0 : kRead * in) + (s.out.padded ? 0 : kWritten * out);
 }
 
 void slide_global(const Slide& s, const SlideCall& call, int threads) noexcept {

@@ -16,6 +16,8 @@ struct Slide {
   enum class Kind { depthwise, max, average } kind = Kind::max;
   Window w;
   std::int64_t images = 1, channels = 1;
+  /// depthwise: output channel o reads input channel o / multiplier; `channels` are the outputs'.
+  std::int64_t multiplier = 1;
   /// average: one over the number of taps that count at each output index of each axis.
   std::array<std::vector<float>, 3> scale;
   Activation activation;
@@ -53,6 +55,10 @@ struct SlideCall {
 
 /// Most rows of taps (kernel d times kernel h) that slide() takes.
 inline constexpr std::int64_t kSlideRows = 64;
+
+/// The window is one that slide() takes: with a multiplier over 1 its rows are copied, and a few
+/// must fit into a buffer.
+bool slide_fits(const Slide& s) noexcept;
 
 void slide(const Slide& s, const SlideCall& call, int threads) noexcept;
 

@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include "ops/conv/epilogue-inl.h"
+#include "ops/first_lanes-inl.h"
 
 #undef STOWAGE_UNROLL
 #if defined(__clang__)
@@ -23,7 +24,6 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
@@ -62,7 +62,7 @@ struct Tile {
   const float* residual;    // of the panel or null
   float* out;               // of the panel
   std::int64_t channel;     // the first of the panel
-  std::int64_t last_valid;  // channels of the last block that may be written
+  std::int64_t last_valid;  // channels of the last block
   bool finish;              // activations that compute_tile leaves to finish_values
   const Slab* slab;
   // Weights of the next slab, fetched into L2 while this one is multiplied: lines of 64 bytes
@@ -126,14 +126,17 @@ HWY_NOINLINE void finish_values(const Tile& t, float* values, int pixels, int bl
     if (slope != nullptr) {
       s = g.one_slope ? hn::Set(kTag, slope[0]) : hn::LoadU(kTag, slope + first);
     }
-    const std::int64_t valid = std::min(g.channels - first, kLanes);
-    const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(valid));
     for (int p = 0; p < pixels; ++p) {
       float* at = values + (p * blocks + n) * kLanes;
-      const V y = activate(kTag, g.activation, hn::Load(kTag, at), s);
-      hn::Store(hn::IfThenElseZero(mask, y), kTag, at);
+      hn::Store(activate(kTag, g.activation, hn::Load(kTag, at), s), kTag, at);
     }
   }
+}
+
+/// The last block of a pixel: behind it may be another pixel, which another thread writes.
+HWY_INLINE V load_last(const Tile& t, const float* at) {
+  if (t.last_valid == kLanes || t.gemm->out_padded) return hn::LoadU(kTag, at);
+  return load_first(kTag, at, t.last_valid);
 }
 
 template <int P, int NB>
@@ -144,7 +147,10 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
       STOWAGE_UNROLL
-      for (int n = 0; n < NB; ++n) acc[p][n] = hn::LoadU(kTag, t.out + t.out_at[p] + n * out_block);
+      for (int n = 0; n + 1 < NB; ++n) {
+        acc[p][n] = hn::LoadU(kTag, t.out + t.out_at[p] + n * out_block);
+      }
+      acc[p][NB - 1] = load_last(t, t.out + t.out_at[p] + (NB - 1) * out_block);
     }
   } else if (t.bias != nullptr) {
     STOWAGE_UNROLL
@@ -176,7 +182,7 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
       STOWAGE_UNROLL
-      for (int n = 0; n < NB; ++n) acc[p][n] = hn::Min(hn::Max(acc[p][n], lo), hi);
+      for (int n = 0; n < NB; ++n) acc[p][n] = clip(acc[p][n], lo, hi);
     }
   }
   if (t.finish) {
@@ -203,10 +209,18 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
   if (t.last_valid == kLanes) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) hn::StoreU(acc[p][NB - 1], kTag, last + t.out_at[p]);
-  } else {
+  } else if (t.gemm->out_padded) {
+    // An infinite input times the zeros behind the weights is no zero.
     const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(t.last_valid));
     STOWAGE_UNROLL
-    for (int p = 0; p < P; ++p) hn::BlendedStore(acc[p][NB - 1], mask, kTag, last + t.out_at[p]);
+    for (int p = 0; p < P; ++p) {
+      hn::StoreU(hn::IfThenElseZero(mask, acc[p][NB - 1]), kTag, last + t.out_at[p]);
+    }
+  } else {
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) {
+      store_first(kTag, acc[p][NB - 1], t.last_valid, last + t.out_at[p]);
+    }
   }
 }
 
@@ -343,7 +357,7 @@ void run(const PixelGemm& g, const PixelGemmCall& call) {
     t.residual = call.residual == nullptr ? nullptr : call.residual + at;
     t.out = call.out + at;
     t.channel = channel;
-    t.last_valid = g.out_padded ? kLanes : channels - (blocks - 1) * kLanes;
+    t.last_valid = channels - (blocks - 1) * kLanes;
     const std::int64_t rows = std::max<std::int64_t>(kSlabFloats / (blocks * kLanes), 1);
     for_each_slab(g, rows, [&](const Slab& slab) {
       t.slab = &slab;

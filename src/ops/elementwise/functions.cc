@@ -3,114 +3,23 @@
 #include "ops/elementwise/functions.h"
 
 #include <cstring>
-#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/elementwise/functions.cc"
-// This order only.
-// clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
-// clang-format on
+
+#include "ops/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
 namespace stowage::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 HWY_INLINE V set(float x) { return hn::Set(D(), x); }
-
-/// `y` where x is a number, else x.
-HWY_INLINE V keep_nan(V x, V y) { return hn::IfThenElse(hn::IsNaN(x), x, y); }
-
-/// Highway's Exp is garbage above 104, where the result is infinite; infinity comes out of 104.
-HWY_INLINE V exp_of(V x) {
-  const D d;
-  return keep_nan(x, hn::Exp(d, hn::Min(x, set(104.0f))));
-}
-
-HWY_INLINE V log_of(V x) {
-  const D d;
-  const V infinity = set(std::numeric_limits<float>::infinity());
-  const V nan = set(std::numeric_limits<float>::quiet_NaN());
-  V y = hn::Log(d, x);
-  y = hn::IfThenElse(hn::Eq(x, infinity), x, y);
-  y = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity), y);
-  return keep_nan(x, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), nan, y));
-}
-
-HWY_INLINE V expm1_of(V x) {
-  const D d;
-  return keep_nan(x, hn::Expm1(d, hn::Min(x, set(104.0f))));
-}
-
-HWY_INLINE V tanh_of(V x) {
-  const D d;
-  return keep_nan(x, hn::Tanh(d, x));
-}
-
-HWY_INLINE V sigmoid_of(V x) { return hn::Div(set(1.0f), hn::Add(set(1.0f), exp_of(hn::Neg(x)))); }
-
-/// The rational approximation that Eigen and XLA use.
-HWY_INLINE V erf_of(V x) {
-  const V y = hn::Min(hn::Max(x, set(-4.0f)), set(4.0f));
-  const V z = hn::Mul(y, y);
-  V p = set(-2.72614225801306e-10f);
-  for (const float c : {2.77068142495902e-08f, -2.10102402082508e-06f, -5.69250639462346e-05f,
-                        -7.34990630326855e-04f, -2.95459980854025e-03f, -1.60960333262415e-02f}) {
-    p = hn::MulAdd(p, z, set(c));
-  }
-  V q = set(-1.45660718464996e-05f);
-  for (const float c : {-2.13374055278905e-04f, -1.68282697438203e-03f, -7.37332916720468e-03f,
-                        -1.42647390514189e-02f}) {
-    q = hn::MulAdd(q, z, set(c));
-  }
-  return keep_nan(x, hn::Div(hn::Mul(y, p), q));
-}
-
-HWY_INLINE V softplus_of(V x) {
-  const D d;
-  const V tail = hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(x))));
-  return keep_nan(x, hn::Add(hn::Max(x, hn::Zero(d)), tail));
-}
-
-/// tanh(softplus(x)) = (e^2 + 2e) / (e^2 + 2e + 2) with e = exp(x); 1 long before e^2 overflows.
-HWY_INLINE V mish_of(V x) {
-  const V e = exp_of(hn::Min(x, set(20.0f)));
-  const V n = hn::Mul(e, hn::Add(e, set(2.0f)));
-  return keep_nan(x, hn::Mul(x, hn::Div(n, hn::Add(n, set(2.0f)))));
-}
-
-HWY_INLINE V clip_of(V x, V lo, V hi) {
-  const V y = hn::IfThenElse(hn::Lt(x, lo), lo, x);
-  return hn::IfThenElse(hn::Lt(hi, y), hi, y);
-}
-
-HWY_INLINE V elu_of(V x, V a) {
-  const D d;
-  const V negative = hn::Mul(a, expm1_of(hn::Min(x, hn::Zero(d))));
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), negative, x);
-}
-
-HWY_INLINE V gelu_tanh_of(V x) {
-  const V cube = hn::Mul(hn::Mul(x, x), x);
-  const V y = hn::Mul(set(0.7978845608f), hn::MulAdd(set(0.044715f), cube, x));
-  return hn::Mul(hn::Mul(set(0.5f), x), hn::Add(set(1.0f), tanh_of(y)));
-}
-
-/// The smaller or larger operand; NaN when one is NaN.
-HWY_INLINE V min_of(V x, V y) { return keep_nan(x, hn::IfThenElse(hn::Lt(x, y), x, y)); }
-
-HWY_INLINE V max_of(V x, V y) { return keep_nan(x, hn::IfThenElse(hn::Lt(y, x), x, y)); }
-
-HWY_INLINE V leak(V x, V slope) {
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(D())), hn::Mul(slope, x), x);
-}
 
 /// Row by row; `f` takes `Operands` vectors, of which those with S are one element a row.
 template <int Operands, bool S0, bool S1, bool S2, class F>
@@ -165,29 +74,28 @@ HWY_INLINE void binary(const ElementwiseCall& call, F f) {
 void run(const ElementwiseCall& call) {
   const D d;
   const V a = set(call.a), b = set(call.b), one = set(1.0f), zero = hn::Zero(d);
-  const auto ramp = [&](V x) HWY_ATTR { return clip_of(x, zero, one); };
   switch (call.fn) {
     case Fn::clip:
-      return unary(call, [&](V x) HWY_ATTR { return clip_of(x, a, b); });
+      return unary(call, [&](V x) HWY_ATTR { return clip(x, a, b); });
     case Fn::leaky_relu:
-      return unary(call, [&](V x) HWY_ATTR { return leak(x, a); });
+      return unary(call, [&](V x) HWY_ATTR { return leak(d, x, a); });
     case Fn::neg:
       return unary(call, [&](V x) HWY_ATTR { return hn::Neg(x); });
     case Fn::abs:
       return unary(call, [&](V x) HWY_ATTR { return hn::Abs(x); });
     case Fn::sign:
       return unary(call, [&](V x) HWY_ATTR {
-        const V y = hn::IfThenElse(hn::Lt(zero, x), one, zero);
-        return keep_nan(x, hn::IfThenElse(hn::Lt(x, zero), hn::Neg(one), y));
+        const V y = hn::IfThenElse(hn::Lt(x, zero), hn::Neg(one), hn::Mul(x, zero));
+        return hn::IfThenElse(hn::Lt(zero, x), one, y);
       });
     case Fn::sigmoid:
-      return unary(call, [&](V x) HWY_ATTR { return sigmoid_of(x); });
+      return unary(call, [&](V x) HWY_ATTR { return sigmoid(d, x); });
     case Fn::tanh:
-      return unary(call, [&](V x) HWY_ATTR { return tanh_of(x); });
+      return unary(call, [&](V x) HWY_ATTR { return tanh(d, x); });
     case Fn::exp:
-      return unary(call, [&](V x) HWY_ATTR { return exp_of(x); });
+      return unary(call, [&](V x) HWY_ATTR { return exp(d, x); });
     case Fn::log:
-      return unary(call, [&](V x) HWY_ATTR { return log_of(x); });
+      return unary(call, [&](V x) HWY_ATTR { return log(d, x); });
     case Fn::sqrt:
       return unary(call, [&](V x) HWY_ATTR { return hn::Sqrt(x); });
     case Fn::floor:
@@ -199,34 +107,31 @@ void run(const ElementwiseCall& call) {
     case Fn::reciprocal:
       return unary(call, [&](V x) HWY_ATTR { return hn::Div(one, x); });
     case Fn::erf:
-      return unary(call, [&](V x) HWY_ATTR { return erf_of(x); });
+      return unary(call, [&](V x) HWY_ATTR { return erf(d, x); });
     case Fn::softplus:
-      return unary(call, [&](V x) HWY_ATTR { return softplus_of(x); });
+      return unary(call, [&](V x) HWY_ATTR { return softplus(d, x); });
     case Fn::softsign:
       return unary(call, [&](V x) HWY_ATTR { return hn::Div(x, hn::Add(one, hn::Abs(x))); });
     case Fn::elu:
-      return unary(call, [&](V x) HWY_ATTR { return elu_of(x, a); });
+      return unary(call, [&](V x) HWY_ATTR { return elu(d, x, a); });
     case Fn::selu:
-      return unary(call, [&](V x) HWY_ATTR { return hn::Mul(b, elu_of(x, a)); });
+      return unary(call, [&](V x) HWY_ATTR { return hn::Mul(b, elu(d, x, a)); });
     case Fn::hard_sigmoid:
-      return unary(call, [&](V x) HWY_ATTR { return ramp(hn::MulAdd(a, x, b)); });
+      return unary(call, [&](V x) HWY_ATTR { return hard_sigmoid(d, x, a, b); });
     case Fn::hard_swish:
-      return unary(call, [&](V x) HWY_ATTR {
-        return hn::Mul(x, ramp(hn::MulAdd(x, set(1.0f / 6), set(0.5f))));
-      });
+      return unary(call, [&](V x) HWY_ATTR { return hard_swish(d, x); });
     case Fn::mish:
-      return unary(call, [&](V x) HWY_ATTR { return mish_of(x); });
+      return unary(call, [&](V x) HWY_ATTR { return mish(d, x); });
     case Fn::swish:
-      return unary(call, [&](V x) HWY_ATTR { return hn::Mul(x, sigmoid_of(hn::Mul(a, x))); });
+      // The fused function is the one without a factor.
+      if (call.a == 1.0f) return unary(call, [&](V x) HWY_ATTR { return silu(d, x); });
+      return unary(call, [&](V x) HWY_ATTR { return swish(d, x, a); });
     case Fn::gelu:
-      return unary(call, [&](V x) HWY_ATTR {
-        const V e = erf_of(hn::Mul(x, set(0.70710678118654752f)));
-        return hn::Mul(hn::Mul(set(0.5f), x), hn::Add(one, e));
-      });
+      return unary(call, [&](V x) HWY_ATTR { return gelu(d, x); });
     case Fn::gelu_tanh:
-      return unary(call, [&](V x) HWY_ATTR { return gelu_tanh_of(x); });
+      return unary(call, [&](V x) HWY_ATTR { return gelu_tanh(d, x); });
     case Fn::thresholded_relu:
-      return unary(call, [&](V x) HWY_ATTR { return hn::IfThenElseZero(hn::Lt(a, x), x); });
+      return unary(call, [&](V x) HWY_ATTR { return hn::IfThenZeroElse(hn::Le(x, a), x); });
     case Fn::square:
       return unary(call, [&](V x) HWY_ATTR { return hn::Mul(x, x); });
     case Fn::scale:
@@ -240,11 +145,11 @@ void run(const ElementwiseCall& call) {
     case Fn::div:
       return binary(call, [](V x, V y) HWY_ATTR { return hn::Div(x, y); });
     case Fn::min:
-      return binary(call, [](V x, V y) HWY_ATTR { return min_of(x, y); });
+      return binary(call, [](V x, V y) HWY_ATTR { return smaller(x, y); });
     case Fn::max:
-      return binary(call, [](V x, V y) HWY_ATTR { return max_of(x, y); });
+      return binary(call, [](V x, V y) HWY_ATTR { return larger(x, y); });
     case Fn::prelu:
-      return binary(call, [](V x, V y) HWY_ATTR { return leak(x, y); });
+      return binary(call, [&](V x, V y) HWY_ATTR { return leak(d, x, y); });
     case Fn::affine: {
       const auto f = [](V x, V y, V z) HWY_ATTR { return hn::MulAdd(x, y, z); };
       if (call.scalar[1]) return rows_of<3, false, true, true>(call, f);

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// add_gates for every instruction set.
+// Gates for every instruction set.
 #include "ops/lstm/gates.h"
+
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/lstm/gates.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "ops/math-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 
 namespace stowage::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 /// Four vectors of sums at a time stay in registers.
 void add_panel(const float* HWY_RESTRICT x, std::int64_t count, const float* HWY_RESTRICT w,
@@ -47,6 +49,45 @@ void add_gates_all(const float* x, std::int64_t count, const float* w, std::int6
   }
 }
 
+template <class D, class V>
+HWY_INLINE V open_gate(D d, Gate gate, V x) {
+  switch (gate) {
+    case Gate::sigmoid:
+      return sigmoid(d, x);
+    case Gate::tanh:
+      return tanh(d, x);
+    case Gate::relu:
+      return at_least(x, hn::Zero(d));
+  }
+  return x;
+}
+
+void update_cells_all(const CellRule& rule, const float* sums, const float* peepholes, float* h,
+                      float* c) {
+  const hn::CappedTag<float, 16> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr float kNone = std::numeric_limits<float>::infinity();
+  const std::int64_t n = rule.hidden;
+  const V limit = hn::Set(d, rule.clip > 0 ? rule.clip : kNone);
+  const V cell_limit = hn::Set(d, rule.cell_clip > 0 ? rule.cell_clip : kNone);
+  for (std::int64_t j = 0; j < n; j += static_cast<std::int64_t>(hn::Lanes(d))) {
+    V state = hn::LoadU(d, c + j);
+    const auto gate = [&](Gate kind, std::int64_t row, std::int64_t peephole) HWY_ATTR {
+      V sum = hn::LoadU(d, sums + row * n + j);
+      if (peepholes != nullptr && peephole >= 0) {
+        sum = hn::MulAdd(hn::LoadU(d, peepholes + peephole * n + j), state, sum);
+      }
+      return open_gate(d, kind, clip(sum, hn::Neg(limit), limit));
+    };
+    const V in = gate(rule.f, 0, 0);
+    const V forget = rule.coupled ? hn::Sub(hn::Set(d, 1.0f), in) : gate(rule.f, 2, 2);
+    state = hn::MulAdd(forget, state, hn::Mul(in, gate(rule.g, 3, -1)));
+    state = clip(state, hn::Neg(cell_limit), cell_limit);
+    hn::StoreU(state, d, c + j);
+    hn::StoreU(hn::Mul(gate(rule.f, 1, 1), open_gate(d, rule.h, state)), d, h + j);
+  }
+}
+
 }  // namespace
 }  // namespace stowage::HWY_NAMESPACE
 
@@ -56,10 +97,16 @@ HWY_AFTER_NAMESPACE();
 namespace stowage {
 
 HWY_EXPORT(add_gates_all);
+HWY_EXPORT(update_cells_all);
 
 void add_gates(const float* x, std::int64_t count, const float* w, std::int64_t panels,
                float* out) noexcept {
   HWY_DYNAMIC_DISPATCH(add_gates_all)(x, count, w, panels, out);
+}
+
+void update_cells(const CellRule& rule, const float* sums, const float* peepholes, float* h,
+                  float* c) noexcept {
+  HWY_DYNAMIC_DISPATCH(update_cells_all)(rule, sums, peepholes, h, c);
 }
 
 }  // namespace stowage

@@ -7,19 +7,15 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/rows/rows.cc"
-// This order only.
-// clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
-// clang-format on
+
+#include "ops/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
 namespace stowage::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 /// Calls f(d, i) for vectors that tile [0, n): full ones, then smaller powers of two, then single
 /// lanes. Nothing outside of the range is touched.
@@ -201,20 +197,14 @@ void normalise_row_by_element_simd(const float* x, float* y, std::int64_t n, flo
   });
 }
 
-/// exp of a number <= 0, or NaN.
-template <class D, class V>
-HWY_INLINE V exp_down(D d, V x) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, hn::Min(x, hn::Zero(d))));
-}
-
-void softmax_row_simd(const float* x, float* y, std::int64_t n, bool log) {
+void softmax_row_simd(const float* x, float* y, std::int64_t n, bool logarithm) {
   const float max = row_of<Reduction::max>(x, n, -std::numeric_limits<float>::infinity());
   const hn::ScalableTag<float> full;
   HWY_ALIGN float lane_sums[hn::MaxLanes(full)] = {};
   // Each width of `tile` adds into the lanes that it has.
   tile(n, [&](auto d, std::int64_t i) HWY_ATTR {
-    const auto e = exp_down(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
-    if (!log) hn::StoreU(e, d, y + i);
+    const auto e = exp(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
+    if (!logarithm) hn::StoreU(e, d, y + i);
     hn::StoreU(hn::Add(hn::LoadU(d, lane_sums), e), d, lane_sums);
   });
   float sum = 0;
@@ -223,14 +213,14 @@ void softmax_row_simd(const float* x, float* y, std::int64_t n, bool log) {
   tile(n, [&](auto d, std::int64_t i) HWY_ATTR {
     // Two steps: the difference is exact where the result is small.
     const auto down = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max));
-    hn::StoreU(
-        log ? hn::Sub(down, hn::Set(d, log_sum)) : hn::Mul(hn::LoadU(d, y + i), hn::Set(d, scale)),
-        d, y + i);
+    hn::StoreU(logarithm ? hn::Sub(down, hn::Set(d, log_sum))
+                         : hn::Mul(hn::LoadU(d, y + i), hn::Set(d, scale)),
+               d, y + i);
   });
 }
 
 void softmax_columns_simd(const float* x, float* y, std::int64_t rows, std::int64_t stride,
-                          std::int64_t n, bool log) {
+                          std::int64_t n, bool logarithm) {
   tile(n, [&](auto d, std::int64_t i) HWY_ATTR {
     auto max = hn::LoadU(d, x + i);
     for (std::int64_t r = 1; r < rows; ++r) {
@@ -238,16 +228,16 @@ void softmax_columns_simd(const float* x, float* y, std::int64_t rows, std::int6
     }
     auto sum = hn::Zero(d);
     for (std::int64_t r = 0; r < rows; ++r) {
-      const auto e = exp_down(d, hn::Sub(hn::LoadU(d, x + r * stride + i), max));
+      const auto e = exp(d, hn::Sub(hn::LoadU(d, x + r * stride + i), max));
       sum = hn::Add(sum, e);
-      if (!log) hn::StoreU(e, d, y + r * stride + i);
+      if (!logarithm) hn::StoreU(e, d, y + r * stride + i);
     }
-    const auto log_sum = log ? hn::Log(d, sum) : sum;
+    const auto log_sum = logarithm ? log(d, sum) : sum;
     const auto scale = hn::Div(hn::Set(d, 1.0f), sum);
     for (std::int64_t r = 0; r < rows; ++r) {
       float* to = y + r * stride + i;
       const auto down = hn::Sub(hn::LoadU(d, x + r * stride + i), max);
-      hn::StoreU(log ? hn::Sub(down, log_sum) : hn::Mul(hn::LoadU(d, to), scale), d, to);
+      hn::StoreU(logarithm ? hn::Sub(down, log_sum) : hn::Mul(hn::LoadU(d, to), scale), d, to);
     }
   });
 }
@@ -259,7 +249,7 @@ HWY_INLINE V power(D d, V t, float beta) {
     const V root = hn::Sqrt(t);
     return hn::Div(hn::Set(d, 1.0f), hn::Mul(root, hn::Sqrt(root)));
   }
-  return hn::Exp(d, hn::Mul(hn::Set(d, -beta), hn::Log(d, t)));
+  return exp(d, hn::Mul(hn::Set(d, -beta), log(d, t)));
 }
 
 void lrn_columns_simd(const LrnCall& call, const float* x, float* y, std::int64_t n) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of small graphs whose operators fuse: no fused node may be left to its reference.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "graph_builder.h"
+#include "plan/plan.h"
+#include "stowage/model.h"
+
+namespace stowage {
+namespace {
+
+struct Net {
+  const char* name;
+  ValueId (*build)(GraphBuilder&);
+  const char* kernel;  ///< of the one node that is left
+};
+
+Attributes attributes(std::initializer_list<std::pair<std::string, Attribute>> list) {
+  Attributes a;
+  for (const auto& [name, value] : list) a.set(name, value);
+  return a;
+}
+
+ValueId depthwise(GraphBuilder& b, std::int64_t channels, std::int64_t multiplier) {
+  const std::int64_t out = channels * multiplier;
+  return b.add("conv", {b.input({1, channels, 9, 7}), b.constant({out, 1, 3, 3})},
+               attributes({{"group", channels}, {"pads", Ints{1, 1, 1, 1}}}));
+}
+
+const Net kNets[] = {
+    {"matmul of rank 3, one slope",
+     [](GraphBuilder& b) {
+       const ValueId y = b.add("matmul", {b.input({2, 7, 12}), b.constant({12, 33})});
+       return b.add("prelu", {y, b.constant({1})});
+     },
+     "matmul_panels"},
+    {"matmul of rank 3, a slope a row",
+     [](GraphBuilder& b) {
+       const ValueId y = b.add("matmul", {b.input({2, 7, 12}), b.constant({12, 33})});
+       return b.add("prelu", {y, b.constant({7, 1})});
+     },
+     "matmul_panels"},
+    {"batched matmul of rank 4, one slope",
+     [](GraphBuilder& b) {
+       const ValueId y = b.add("matmul", {b.input({2, 3, 7, 12}), b.input({2, 3, 12, 33})});
+       return b.add("prelu", {y, b.constant({1, 1, 1})});
+     },
+     "matmul_panels"},
+    {"depthwise with a multiplier, then Relu",
+     [](GraphBuilder& b) { return b.add("relu", {depthwise(b, 6, 2)}); }, "conv_depthwise"},
+    {"depthwise with a multiplier and odd channels, then Sigmoid",
+     [](GraphBuilder& b) { return b.add("sigmoid", {depthwise(b, 17, 3)}); }, "conv_depthwise"},
+};
+
+TEST(FusedPlans, NothingFallsBackToTheReference) {
+  for (const Net& net : kNets) {
+    for (const int threads : {1, 2}) {
+      SCOPED_TRACE(net.name);
+      GraphBuilder b;
+      b.graph.outputs = {net.build(b)};
+      auto graph = std::make_shared<Graph>(std::move(b.graph));
+      simplify(*graph);
+      const auto plan = make_plan(graph, {.threads = threads});
+      ASSERT_EQ(plan->nodes.size(), 1u);
+      EXPECT_EQ(plan->nodes[0].kernel, net.kernel);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stowage
