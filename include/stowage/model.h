@@ -90,7 +90,9 @@ struct Port {
 /// sessions of one plan are independent of each other.
 class Session {
  public:
-  /// `threads`: workers, the caller included. Throws Error(limit) when memory is short.
+  /// `threads`: workers, the caller included; no more of them start than the process has CPUs (its
+  /// affinity and the CPU limits of its control groups). Between runs they sleep. The result does
+  /// not depend on their number. Throws Error(limit) when memory is short.
   explicit Session(std::shared_ptr<const Plan> plan, int threads = 1);
   ~Session();
   Session(Session&&) noexcept;
@@ -110,6 +112,9 @@ class Session {
                  std::span<const float> norm = {});
 
   /// Computes. Throws Error(bad_input) only for what the data shows (an index out of range).
+  /// Denormals of f32 and f64 are zero meanwhile, as operands and as results, in this thread and in
+  /// all others that work (FTZ and DAZ on x86, FPCR.FZ on Arm); this thread's mode comes back at
+  /// the end. What only moves keeps its bits, and so do set_input and read_output.
   void run();
 
   /// Output `i` of the last run, row-major in source order.
