@@ -6,7 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include "base/thread_pool.h"
+#include "base/cpus.h"
 #include "cli/cli.h"
 #include "cli/rates.h"
 #include "graph/op_def.h"

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/cpus.h"
 #include "base/text.h"
-#include "base/thread_pool.h"
 #include "base/trail.h"
 #include "cli/io/file.h"
 #include "cli/rates.h"

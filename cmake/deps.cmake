@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What each target needs. The core library: Highway and pthreadpool.
+# What each target needs. The core library: Highway.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
-find_library(pthreadpool_lib pthreadpool REQUIRED)
-find_path(pthreadpool_include pthreadpool.h REQUIRED)
 
 if(STOWAGE_CLI OR STOWAGE_DEVELOPER)
   find_package(Protobuf REQUIRED)

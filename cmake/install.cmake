@@ -37,7 +37,7 @@ Description: On-device neural networks, tensor layouts first
 Version: @PROJECT_VERSION@
 Requires.private: libhwy
 Libs: -L\${libdir} -lstowage
-Libs.private: -lpthreadpool -lpthread -lstdc++ -lm
+Libs.private: -lpthread -lstdc++ -lm
 Cflags: -I\${includedir}
 ")
 install(FILES ${PROJECT_BINARY_DIR}/gen/stowage.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -100,7 +100,7 @@ nlohmann::json run_case(const Case& c, const Arguments& args, ThreadPool& pool) 
   enter("oneDNN", make_onednn(c, pool), true);
 #endif
 #ifdef STOWAGE_BENCH_XNNPACK
-  enter("XNNPACK", make_xnnpack(c, pool));
+  enter("XNNPACK", make_xnnpack(c, pool), true);
 #endif
   enter("naive", make_naive(c, pool));
   measure(c, entries, args.settings);

@@ -58,8 +58,8 @@ void evict(const unsigned char* p, std::size_t bytes) {
 #endif
 }
 
-/// Threads that have nothing to do spin for so long before they sleep (pthreadpool's a million
-/// pauses), on the cores that another's threads need.
+/// Other libraries' threads that have nothing to do spin for so long before they sleep
+/// (pthreadpool's a million pauses), on the cores that the next contender's threads need.
 constexpr std::chrono::milliseconds kThreadsSpin(60);
 
 double now_us() {

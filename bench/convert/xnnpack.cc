@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // XNNPACK's channel shuffle, which is its transposition of two neighbouring groups of axes: the
 // packaged version has no general one.
+#include <pthreadpool.h>
 #include <xnnpack.h>
 
 #include <algorithm>
@@ -69,7 +70,9 @@ Move make_xnnpack(const Case& c, const ThreadPool& pool) {
       bytes == 1 ? xnn_create_channel_shuffle_nc_x8 : xnn_create_channel_shuffle_nc_x32;
   if (create(s->groups, s->channels, row, row, 0, &made) != xnn_status_success) return {};
   const std::shared_ptr<xnn_operator> op(made, xnn_delete_operator);
-  return [op, bytes, batch = s->batch, threads = pool.handle()](const void* src, void* dst) {
+  static const std::unique_ptr<pthreadpool, void (*)(pthreadpool*)> threads(
+      pthreadpool_create(static_cast<std::size_t>(pool.threads())), pthreadpool_destroy);
+  return [op, bytes, batch = s->batch, threads = threads.get()](const void* src, void* dst) {
     const auto setup =
         bytes == 1 ? xnn_setup_channel_shuffle_nc_x8 : xnn_setup_channel_shuffle_nc_x32;
     setup(op.get(), batch, src, dst, threads);

@@ -105,8 +105,10 @@ struct Port {
 /// sessions of one plan are independent of each other.
 class Session {
  public:
-  /// Starts the threads that the plan was made for, the caller being one of them. Throws
-  /// Error(usage) without a plan, Error(limit) when memory or threads are short.
+  /// Starts the threads that the plan was made for, the caller being one of them, but no more than
+  /// the process has CPUs (its affinity and the CPU limits of its control groups). Between runs they
+  /// sleep. The result does not depend on their number. Throws Error(usage) without a plan,
+  /// Error(limit) when memory or threads are short.
   explicit Session(std::shared_ptr<const Plan> plan);
   ~Session();
   Session(Session&&) noexcept;
@@ -127,6 +129,9 @@ class Session {
 
   /// Computes. Throws Error(usage) when an input was never set, Error(bad_input) for what only the
   /// data can show (an index out of range), nothing else.
+  /// Denormals of f32 and f64 are zero meanwhile, as operands and as results, in this thread and in
+  /// all others that work (FTZ and DAZ on x86, FPCR.FZ on Arm); this thread's mode comes back at
+  /// the end. What only moves keeps its bits, and so do set_input and read_output.
   void run();
 
   /// Output `i` of the last run, row-major in source order. Throws Error(usage) before the first.

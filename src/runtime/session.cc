@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "base/cpus.h"
+#include "base/float_mode.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "base/trail.h"
@@ -69,7 +71,8 @@ struct Session::State {
   std::vector<Port> inputs, outputs;
   std::function<void(int)> observer;
 
-  explicit State(std::shared_ptr<const Plan> p) : plan(std::move(p)), pool(plan->threads) {}
+  explicit State(std::shared_ptr<const Plan> p)
+      : plan(std::move(p)), pool(plan->threads, plan->threads > 1 ? available_cpus() : 1) {}
 };
 
 namespace {
@@ -149,6 +152,7 @@ void Session::run() {
     if (!s.given[i]) fail(ErrorCode::usage, "input '", s.inputs[i].name, "' is not set");
   }
   const Plan& p = *s.plan;
+  const FlushDenormals flush;  // the pool's threads do as the caller does
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const Step& step = p.steps[i];
     const Pointers& ptr = s.steps[i];
