@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a seed to a graph and the way in which it is planned and run.
+#include "tests/suite/random_graphs.h"
+
+#include <algorithm>
+
+#include "tests/suite/random_graphs_builder.h"
+
+namespace stowage::random_graphs {
+
+namespace {
+
+std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Mostly images; extents are small and odd, so that blocks have tails.
+void draw_input(Builder& b) {
+  const std::int64_t kind = b.below(20);
+  const std::int64_t rank = kind < 15 ? 4 : kind < 17 ? 3 : kind < 19 ? 2 : 5;
+  Ints extents;
+  for (std::int64_t i = 0; i < rank; ++i) {
+    if (i == 0) {
+      extents.push_back(b.chance(60) ? 1 : b.between(1, 3));
+    } else if (i == 1) {
+      extents.push_back(b.channels());
+    } else {
+      extents.push_back(b.between(1, rank == 5 ? 6 : 13));
+    }
+  }
+  b.input(extents);
+}
+
+const Move& draw_move(Builder& b) {
+  std::int64_t all = 0;
+  for (const auto list : {layer_moves(), element_moves(), shape_moves()}) {
+    for (const Move& m : list) all += m.weight;
+  }
+  std::int64_t at = b.below(all);
+  for (const auto list : {layer_moves(), element_moves(), shape_moves()}) {
+    for (const Move& m : list) {
+      if (at < m.weight) return m;
+      at -= m.weight;
+    }
+  }
+  return layer_moves()[0];
+}
+
+/// Results that nobody reads, and some that somebody reads as well.
+void draw_outputs(Builder& b) {
+  Graph& graph = b.graph;
+  const auto readers = graph.consumers();
+  for (ValueId v = 0; v < graph.value_count(); ++v) {
+    if (b.known(v).constant || graph.value(v).producer == kNoNode) continue;
+    const bool unread = readers[idx(v)].empty();
+    if (b.chance(unread ? 85 : 12)) graph.outputs.push_back(v);
+  }
+  if (graph.outputs.empty()) {
+    for (ValueId v = graph.value_count(); v-- > 0;) {
+      if (b.known(v).constant) continue;
+      graph.outputs.push_back(v);
+      break;
+    }
+  }
+  if (b.chance(2)) graph.outputs.push_back(graph.inputs[0]);
+  // Files name outputs in any order.
+  for (std::int64_t i = std::ssize(graph.outputs); i-- > 1;) {
+    std::swap(graph.outputs[idx(i)], graph.outputs[idx(b.below(i + 1))]);
+  }
+}
+
+}  // namespace
+
+Case make_case(std::uint64_t seed) {
+  Builder b(seed);
+  b.graph.name = "random";
+  const std::int64_t nodes = b.between(3, 20), inputs = b.chance(70) ? 1 : b.between(1, 3);
+  for (std::int64_t i = 0; i < inputs; ++i) draw_input(b);
+  for (int tries = 0; tries < 300 && b.nodes() < nodes; ++tries) {
+    const Move& move = draw_move(b);
+    b.attempt(move.run);
+  }
+  draw_outputs(b);
+  Case c;
+  c.seed = seed;
+  const std::int64_t planner = b.below(20);
+  using Planner = PlanOptions::Planner;
+  c.options.planner = planner < 14   ? Planner::optimal
+                      : planner < 17 ? Planner::rule
+                                     : Planner::source;
+  c.options.threads = b.chance(50) ? 2 : 1;
+  c.simplified = b.chance(85);
+  c.layout_seed = b.chance(35) ? static_cast<std::uint64_t>(b.between(1, 1 << 30)) : 0;
+  if (b.chance(20)) b.graph.source_format = DataFormat::nhwc;
+  c.graph = std::move(b.graph);
+  c.inputs = std::move(b.inputs);
+  return c;
+}
+
+}  // namespace stowage::random_graphs
