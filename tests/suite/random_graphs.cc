@@ -23,7 +23,7 @@ void draw_input(Builder& b) {
     } else if (i == 1) {
       extents.push_back(b.channels());
     } else {
-      extents.push_back(b.between(1, rank == 5 ? 6 : 13));
+      extents.push_back(b.between(1, rank == 5 ? 6 : b.large ? 40 : 13));
     }
   }
   b.input(extents);
@@ -67,11 +67,22 @@ void draw_outputs(Builder& b) {
   }
 }
 
+/// Machines that never were: their plans use what a cheaper kernel or conversion hides on this one.
+void draw_rates(Builder& b, Rates& rates) {
+  for (double* rate : {&rates.gflops_per_lane, &rates.kernel_gb_per_s, &rates.copy_gb_per_s,
+                       &rates.shuffle_gb_per_s, &rates.generic_gb_per_s, &rates.call_us}) {
+    static constexpr double kFactors[] = {0.01, 0.1, 1, 1, 10, 100};
+    *rate *= b.one_of(kFactors);
+  }
+  if (b.chance(50)) rates.reference_elements_per_us = rates.reference_gflops = 1e-3;
+}
+
 }  // namespace
 
 Case make_case(std::uint64_t seed) {
   Builder b(seed);
   b.graph.name = "random";
+  b.large = b.chance(5);
   const std::int64_t nodes = b.between(3, 20), inputs = b.chance(70) ? 1 : b.between(1, 3);
   for (std::int64_t i = 0; i < inputs; ++i) draw_input(b);
   for (int tries = 0; tries < 300 && b.nodes() < nodes; ++tries) {
@@ -86,7 +97,9 @@ Case make_case(std::uint64_t seed) {
   c.options.planner = planner < 14   ? Planner::optimal
                       : planner < 17 ? Planner::rule
                                      : Planner::source;
-  c.options.threads = b.chance(50) ? 2 : 1;
+  static constexpr int kThreads[] = {1, 1, 1, 2, 2};
+  c.options.threads = b.one_of(kThreads);
+  if (b.chance(35)) draw_rates(b, c.options.rates);
   c.simplified = b.chance(85);
   c.layout_seed = b.chance(35) ? static_cast<std::uint64_t>(b.between(1, 1 << 30)) : 0;
   if (b.chance(20)) b.graph.source_format = DataFormat::nhwc;

@@ -12,9 +12,9 @@ namespace stowage::random_graphs {
 
 namespace {
 
-constexpr std::int64_t kMostElements = 6000;
-/// Multiplications of one node.
-constexpr std::int64_t kMostWork = 300'000;
+/// Elements of a value and multiplications of a node, of most graphs and of large ones.
+constexpr std::int64_t kMostElements[] = {6000, 60'000};
+constexpr std::int64_t kMostWork[] = {300'000, 5'000'000};
 /// Largest magnitudes of an f32 value.
 constexpr double kSmallest = 1e-3, kLargest = 1e3;
 /// Noise behind a node, and where it has grown too large, over the largest magnitude.
@@ -69,6 +69,7 @@ float Builder::real(float lo, float hi) {
 
 std::int64_t Builder::channels() {
   static constexpr std::int64_t kOften[] = {1, 3, 4, 5, 7, 8, 9, 13, 16, 17, 24, 31, 32, 33};
+  if (large && chance(30)) return between(34, 150);
   return chance(60) ? one_of(kOften) : between(1, 33);
 }
 
@@ -244,8 +245,8 @@ std::vector<ValueId> Builder::append(std::string_view op, const std::vector<Valu
         continue;
       }
       const Shape& shape = computed[o].shape();
-      if (shape.elements() < 1 || shape.elements() > kMostElements) throw Reject();
-      if (work_of(op, tensors, shape) > kMostWork) throw Reject();
+      if (shape.elements() < 1 || shape.elements() > kMostElements[large]) throw Reject();
+      if (work_of(op, tensors, shape) > kMostWork[large]) throw Reject();
       k.dtype = computed[o].dtype();
       k.extents.assign(shape.extents().begin(), shape.extents().end());
       k.samples[s] = std::make_shared<const Tensor>(std::move(computed[o]));

@@ -106,6 +106,7 @@ class Builder {
 
   Graph graph;
   std::vector<std::vector<Tensor>> inputs{kInputSets};
+  bool large = false;  ///< some values fill many tiles and keep several threads busy
 
  private:
   bool is_float(ValueId v) const { return known(v).dtype == DType::f32; }
