@@ -19,14 +19,25 @@ void draw_input(Builder& b) {
   Ints extents;
   for (std::int64_t i = 0; i < rank; ++i) {
     if (i == 0) {
-      extents.push_back(b.chance(60) ? 1 : b.between(1, 3));
+      extents.push_back(b.chance(50) ? 1 : b.between(1, 3));
     } else if (i == 1) {
       extents.push_back(b.channels());
     } else {
-      extents.push_back(b.between(1, rank == 5 ? 6 : b.large ? 40 : 13));
+      extents.push_back(b.chance(12) && extents.back() < 14 ? extents.back()
+                                                            : b.between(1, rank == 5 ? 6
+                                                                           : b.large ? 40
+                                                                                     : 13));
     }
   }
-  b.input(extents);
+  const std::int64_t other = b.below(20);
+  const ValueId x = b.input(extents, other == 0 ? DType::u8 : other == 1 ? DType::i64 : DType::f32);
+  // A picture is scaled before use.
+  if (!b.is_float(x)) {
+    Attributes to;
+    to.set("to", std::string("f32"));
+    const ValueId y = b.add_exact("cast", {x}, to);
+    if (other == 0) b.add("mul", {y, b.scalar(1 / 255.0f)});
+  }
 }
 
 const Move& draw_move(Builder& b) {
@@ -84,7 +95,7 @@ Case make_case(std::uint64_t seed) {
   b.graph.name = "random";
   b.large = b.chance(5);
   const std::int64_t nodes = b.between(3, 20), inputs = b.chance(70) ? 1 : b.between(1, 3);
-  for (std::int64_t i = 0; i < inputs; ++i) draw_input(b);
+  while (std::ssize(b.graph.inputs) < inputs) b.attempt(draw_input);
   for (int tries = 0; tries < 300 && b.nodes() < nodes; ++tries) {
     const Move& move = draw_move(b);
     b.attempt(move.run);

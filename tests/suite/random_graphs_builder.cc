@@ -70,6 +70,12 @@ float Builder::real(float lo, float hi) {
 std::int64_t Builder::channels() {
   static constexpr std::int64_t kOften[] = {1, 3, 4, 5, 7, 8, 9, 13, 16, 17, 24, 31, 32, 33};
   if (large && chance(30)) return between(34, 150);
+  // Axes of equal extents: a mistaken one is not refused.
+  if (!known_.empty() && chance(15)) {
+    const Ints& list = known_[idx(below(std::ssize(known_)))].extents;
+    const std::int64_t extent = list.empty() ? 1 : list[idx(below(std::ssize(list)))];
+    if (extent <= 33) return extent;
+  }
   return chance(60) ? one_of(kOften) : between(1, 33);
 }
 
@@ -96,19 +102,28 @@ Ints Builder::axes(int rank, int most) {
 
 std::int64_t Builder::spell(std::int64_t axis, int rank) { return chance(30) ? axis - rank : axis; }
 
-ValueId Builder::input(const Ints& extents) {
+ValueId Builder::input(const Ints& extents, DType dtype) {
   Known k;
+  k.dtype = dtype;
   k.extents = extents;
   k.exact = true;
+  if (k.elements() > kMostElements[large]) throw Reject();
   for (int set = 0; set < kInputSets; ++set) {
-    Tensor t(DType::f32, shape_of(extents));
-    for (float& x : t.as<float>()) x = real(-1.5f, 1.5f);
+    Tensor t(dtype, shape_of(extents));
+    if (dtype == DType::f32) {
+      for (float& x : t.as<float>()) x = real(-1.5f, 1.5f);
+    } else if (dtype == DType::u8) {
+      for (std::uint8_t& x : t.as<std::uint8_t>()) x = static_cast<std::uint8_t>(below(256));
+    } else {
+      for (std::int64_t& x : t.as<std::int64_t>()) x = between(-9, 9);
+    }
     k.samples[idx(set)] = std::make_shared<const Tensor>(t);
     k.samples[idx(set + kInputSets)] = k.samples[idx(set)];
     inputs[idx(set)].push_back(std::move(t));
   }
   Value v;
   v.name = text("x", graph.inputs.size());
+  v.dtype = dtype;
   v.shape = shape_of(extents);
   const ValueId id = graph.add_value(std::move(v));
   graph.inputs.push_back(id);
@@ -170,7 +185,14 @@ ValueId Builder::weights(const Ints& extents, std::int64_t fan_in) {
   return of(extents);
 }
 
-ValueId Builder::pick_from(const std::vector<ValueId>& list) {
+/// A computed value, recent ones preferred.
+template <class F>
+ValueId Builder::pick_where(int lo, int hi, F fits) {
+  std::vector<ValueId> list;
+  for (ValueId v = 0; v < graph.value_count(); ++v) {
+    const Known& k = known(v);
+    if (!k.constant && k.rank() >= lo && k.rank() <= hi && fits(k)) list.push_back(v);
+  }
   if (list.empty()) throw Reject();
   const auto count = std::ssize(list);
   const auto recent = std::min<std::int64_t>(count, 3);
@@ -178,20 +200,21 @@ ValueId Builder::pick_from(const std::vector<ValueId>& list) {
 }
 
 ValueId Builder::pick(int lo, int hi) {
-  std::vector<ValueId> list;
-  for (ValueId v = 0; v < graph.value_count(); ++v) {
-    if (is_float(v) && !known(v).constant && rank(v) >= lo && rank(v) <= hi) list.push_back(v);
-  }
-  return pick_from(list);
+  return pick_where(lo, hi, [](const Known& k) { return k.dtype == DType::f32; });
 }
 
 ValueId Builder::pick_exact(int lo, int hi) {
-  std::vector<ValueId> list;
-  for (ValueId v = 0; v < graph.value_count(); ++v) {
-    const Known& k = known(v);
-    if (is_float(v) && !k.constant && k.exact && rank(v) >= lo && rank(v) <= hi) list.push_back(v);
-  }
-  return pick_from(list);
+  return pick_where(lo, hi, [](const Known& k) { return k.dtype == DType::f32 && k.exact; });
+}
+
+ValueId Builder::pick_any(int lo, int hi) {
+  if (chance(75)) return pick(lo, hi);
+  return pick_where(lo, hi, [](const Known&) { return true; });
+}
+
+ValueId Builder::pick_integers(int lo, int hi) {
+  return pick_where(lo, hi,
+                    [](const Known& k) { return k.dtype == DType::i32 || k.dtype == DType::i64; });
 }
 
 ValueId Builder::add(std::string_view op, const std::vector<ValueId>& in, const Attributes& attrs) {
@@ -298,6 +321,7 @@ bool Builder::attempt(void (*move)(Builder&)) {
   } catch (const Reject&) {
     graph = before;
     known_.resize(values);
+    for (auto& set : inputs) set.resize(graph.inputs.size());
     return false;
   }
 }

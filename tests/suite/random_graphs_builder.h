@@ -62,7 +62,7 @@ class Builder {
 
   int rank(ValueId v) const { return known(v).rank(); }
 
-  ValueId input(const Ints& extents);
+  ValueId input(const Ints& extents, DType dtype = DType::f32);  ///< f32, u8 or i64
   ValueId constant(Tensor tensor);
   ValueId constant(const Ints& extents, float lo, float hi);
   ValueId scalar(float value);
@@ -76,13 +76,20 @@ class Builder {
   ValueId pick_image() { return pick(4, 4); }
 
   ValueId pick_exact(int lo, int hi);
+  /// Of any dtype, f32 mostly.
+  ValueId pick_any(int lo, int hi);
+  ValueId pick_integers(int lo, int hi);  ///< i32 or i64
 
-  /// Another f32 value for which `fits` holds, or kNoValue.
+  bool is_float(ValueId v) const { return known(v).dtype == DType::f32; }
+
+  /// Another computed value for which `fits` holds, of the dtype of `v`, or kNoValue.
   template <class F>
   ValueId pick_other(ValueId v, F fits) {
+    const DType dtype = v == kNoValue ? DType::f32 : known(v).dtype;
     std::vector<ValueId> list;
     for (ValueId k = 0; k < graph.value_count(); ++k) {
-      if (k != v && is_float(k) && !known(k).constant && fits(known(k))) list.push_back(k);
+      const Known& other = known(k);
+      if (k != v && other.dtype == dtype && !other.constant && fits(other)) list.push_back(k);
     }
     return list.empty() ? kNoValue : list[static_cast<std::size_t>(below(std::ssize(list)))];
   }
@@ -109,9 +116,8 @@ class Builder {
   bool large = false;  ///< some values fill many tiles and keep several threads busy
 
  private:
-  bool is_float(ValueId v) const { return known(v).dtype == DType::f32; }
-
-  ValueId pick_from(const std::vector<ValueId>& list);
+  template <class F>
+  ValueId pick_where(int lo, int hi, F fits);
   std::vector<ValueId> append(std::string_view op, const std::vector<ValueId>& inputs, int outputs,
                               const Attributes& attrs, bool keeps_exact);
   void expect_fit(Known& k, bool exact);

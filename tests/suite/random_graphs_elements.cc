@@ -300,21 +300,26 @@ void select(Builder& b) {
   b.chance(50) ? b.add_exact("where", {mask, x, y}) : b.add_exact("where", {mask, y, x});
 }
 
-/// Through another dtype and back; integers only of exact values.
+/// Exact values in another dtype: they are rounded, and what follows moves narrower or wider bytes.
 void cast(Builder& b) {
-  static constexpr const char* kIntegers[] = {"i32", "i64", "i8", "i16"};
-  if (b.chance(50)) {
-    ValueId x = b.pick_exact(0, 5);
-    x = b.add_exact("cast", {x}, attributes(pair("to", std::string(b.one_of(kIntegers)))));
-    b.add_exact("cast", {x}, attributes(pair("to", std::string("f32"))));
-    return;
-  }
-  // f32 is rounded to f16 here and cannot be compared to 2^-20: exact values only.
-  const ValueId x = b.pick_exact(0, 5);
-  const bool half = b.chance(50);
-  const ValueId y =
-      b.add_exact("cast", {x}, attributes(pair("to", std::string(half ? "f16" : "f64"))));
-  b.add_exact("cast", {y}, attributes(pair("to", std::string("f32"))));
+  static constexpr const char* kTypes[] = {"i32", "i64", "i8", "i16", "u8", "f16", "f64", "bool"};
+  ValueId x = b.pick_exact(0, 5);
+  x = b.add_exact("cast", {x}, attributes(pair("to", std::string(b.one_of(kTypes)))));
+  if (b.chance(50)) b.add_exact("cast", {x}, attributes(pair("to", std::string("f32"))));
+}
+
+/// Back to f32, whatever it is.
+void cast_back(Builder& b) {
+  const ValueId x = b.pick_any(0, 5);
+  b.add_exact("cast", {x}, attributes(pair("to", std::string("f32"))));
+}
+
+void integers(Builder& b) {
+  static constexpr const char* kOps[] = {"add", "sub", "mul", "min", "max", "sum"};
+  const ValueId x = b.pick_integers(0, 5);
+  ValueId y = b.pick_other(x, [&](const Builder::Known& k) { return k.extents == b.extents(x); });
+  if (y == kNoValue) y = x;
+  b.add_exact(b.one_of(kOps), {x, y});
 }
 
 /// Activations as exporters spell them without an operator.
@@ -359,7 +364,9 @@ constexpr Move kMoves[] = {
     {"softmax", 4, softmax},
     {"cum_sum", 1, cum_sum},
     {"select", 3, select},
-    {"cast", 2, cast},
+    {"cast", 4, cast},
+    {"cast_back", 2, cast_back},
+    {"integers", 1, integers},
     {"activation_in_primitives", 2, activation_in_primitives},
 };
 

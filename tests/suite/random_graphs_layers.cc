@@ -178,7 +178,7 @@ void matmul(Builder& b) {
   const ValueId x = b.pick(2, 4);
   const Ints s = b.extents(x);
   const std::int64_t k = s.back(), n = b.channels();
-  switch (b.below(5)) {
+  switch (s.size() > 2 ? b.below(4) : b.between(1, 4)) {
     case 0: {  // a matrix a batch
       Ints w(s.begin(), s.end() - 2);
       for (std::int64_t& e : w) e = b.chance(40) ? 1 : e;
@@ -203,6 +203,20 @@ void matmul(Builder& b) {
       if (b.chance(50)) activated(b, y);
     }
   }
+}
+
+void lstm(Builder& b) {
+  const ValueId x = b.pick(3, 3);
+  const std::int64_t in = b.extents(x)[2], hidden = b.between(1, 17);
+  static constexpr const char* kDirections[] = {"forward", "reverse", "bidirectional"};
+  const std::string direction = b.one_of(kDirections);
+  const std::int64_t d = direction == "bidirectional" ? 2 : 1;
+  std::vector<ValueId> inputs = {x, b.weights({d, 4 * hidden, in}, in),
+                                 b.weights({d, 4 * hidden, hidden}, hidden)};
+  if (b.chance(70)) inputs.push_back(b.constant({d, 8 * hidden}, -0.5f, 0.5f));
+  const auto y = b.add_many("lstm", inputs, 3,
+                            attributes(pair("direction", direction), pair("hidden_size", hidden)));
+  if (d == 1 && b.chance(60)) b.add_exact("squeeze", {y[0], b.ints({1})});
 }
 
 /// One normalisation as an operator.
@@ -383,6 +397,7 @@ constexpr Move kMoves[] = {
     {"pool", 8, pool},
     {"gemm", 5, gemm},
     {"matmul", 6, matmul},
+    {"lstm", 2, lstm},
     {"norm", 5, norm},
     {"norm_in_primitives", 4, norm_in_primitives},
     {"squeeze_and_excite", 4, squeeze_and_excite},

@@ -30,7 +30,7 @@ std::int64_t draw_axis(Builder& b, int rank) {
 }
 
 void concat(Builder& b) {
-  const ValueId x = b.pick(1, 5);
+  const ValueId x = b.pick_any(1, 5);
   const Ints s = b.extents(x);
   const std::int64_t axis = draw_axis(b, b.rank(x));
   std::vector<ValueId> in = {x};
@@ -44,7 +44,7 @@ void concat(Builder& b) {
     });
     if (y != kNoValue && b.chance(80)) {
       in.push_back(y);
-    } else if (b.chance(30)) {
+    } else if (b.chance(30) || !b.is_float(x)) {
       in.push_back(x);
     } else if (b.chance(40)) {
       in.push_back(b.add("neg", {x}));
@@ -60,7 +60,7 @@ void concat(Builder& b) {
 }
 
 void split(Builder& b) {
-  const ValueId x = b.pick(1, 5);
+  const ValueId x = b.pick_any(1, 5);
   const std::int64_t axis = draw_axis(b, b.rank(x));
   const std::int64_t extent = b.extents(x)[idx(axis)];
   if (extent < 2) throw Reject();
@@ -92,7 +92,7 @@ void split_and_join(Builder& b) {
 }
 
 void slice(Builder& b) {
-  const ValueId x = b.pick(1, 5);
+  const ValueId x = b.pick_any(1, 5);
   const Ints axes = b.axes(b.rank(x), 2);
   Ints starts, ends, steps;
   for (const std::int64_t a : axes) {
@@ -114,7 +114,7 @@ void slice(Builder& b) {
 
 void pad(Builder& b) {
   static constexpr const char* kModes[] = {"constant", "constant", "reflect", "edge", "wrap"};
-  const ValueId x = b.pick(1, 5);
+  const ValueId x = b.pick_any(1, 5);
   const auto rank = idx(b.rank(x));
   Ints pads(2 * rank, 0);
   for (const std::int64_t a : b.axes(b.rank(x), 2)) {
@@ -124,7 +124,7 @@ void pad(Builder& b) {
   }
   const std::string mode = b.one_of(kModes);
   std::vector<ValueId> in = {x, b.ints(pads)};
-  if (mode == "constant" && b.chance(50)) {
+  if (mode == "constant" && b.is_float(x) && b.chance(50)) {
     Tensor value(DType::f32, Shape());
     value.as<float>()[0] = b.real(-1.0f, 1.0f);
     in.push_back(b.constant(std::move(value)));
@@ -133,7 +133,7 @@ void pad(Builder& b) {
 }
 
 void transpose(Builder& b) {
-  const ValueId x = b.pick(2, 5);
+  const ValueId x = b.pick_any(2, 5);
   static const Ints kOften[] = {{0, 2, 3, 1}, {0, 3, 1, 2}};
   Ints perm = b.permutation(b.rank(x));
   if (b.rank(x) == 4 && b.chance(50)) perm = kOften[b.below(2)];
@@ -141,7 +141,7 @@ void transpose(Builder& b) {
 }
 
 void reshape(Builder& b) {
-  const ValueId x = b.pick(0, 5);
+  const ValueId x = b.pick_any(0, 5);
   const Ints s = b.extents(x);
   const int rank = b.rank(x);
   switch (b.below(6)) {
@@ -197,7 +197,7 @@ void reshape(Builder& b) {
 }
 
 void channel_shuffle(Builder& b) {
-  const ValueId x = b.pick(3, 4);
+  const ValueId x = b.pick_any(3, 4);
   Ints s = b.extents(x), wide = s, perm;
   const std::int64_t groups = b.divisor(s[1]);
   wide[1] /= groups;
@@ -215,10 +215,10 @@ void resize(Builder& b) {
                                                  "pytorch_half_pixel", "half_pixel_symmetric"};
   static constexpr const char* kNearest[] = {"round_prefer_floor", "floor", "ceil",
                                              "round_prefer_ceil"};
-  const ValueId x = b.pick(3, 5);
+  const ValueId x = b.pick_any(3, 5);
   const Ints s = b.extents(x);
   Attributes attrs;
-  const std::string mode = kModes[b.chance(10) ? 2 : b.below(2)];
+  const std::string mode = kModes[!b.is_float(x) ? 0 : b.chance(10) ? 2 : b.below(2)];
   attrs.set("mode", mode);
   attrs.set("coordinate_transformation_mode", std::string(b.one_of(kCoordinates)));
   if (mode == "nearest") attrs.set("nearest_mode", std::string(b.one_of(kNearest)));
@@ -264,7 +264,7 @@ void depth_to_space(Builder& b) {
 }
 
 void gather(Builder& b) {
-  const ValueId x = b.pick(1, 4);
+  const ValueId x = b.pick_any(1, 4);
   const int rank = b.rank(x);
   const std::int64_t axis = draw_axis(b, rank), extent = b.extents(x)[idx(axis)];
   const std::int64_t spelled = b.spell(axis, rank);
@@ -295,7 +295,7 @@ void gather(Builder& b) {
 }
 
 void expand(Builder& b) {
-  const ValueId x = b.pick(0, 4);
+  const ValueId x = b.pick_any(0, 4);
   Ints s = b.extents(x);
   if (b.chance(50)) {
     for (std::int64_t& e : s) {
@@ -313,7 +313,7 @@ void expand(Builder& b) {
 }
 
 void identity(Builder& b) {
-  const ValueId x = b.pick(0, 5);
+  const ValueId x = b.pick_any(0, 5);
   b.add_exact(b.chance(50) ? "identity" : "dropout", {x});
 }
 
