@@ -73,11 +73,9 @@ class Contender {
 
  private:
   static stowage::Session make(const std::string& model, int threads) {
-    const auto graph = stowage::import_model(model);
-    stowage::simplify(*graph);
     stowage::PlanOptions options;
     options.threads = threads;
-    return stowage::Session(stowage::make_plan(graph, options), threads);
+    return stowage::Session(stowage::make_plan(stowage::import_model(model), options));
   }
 
   stowage::Session session_;

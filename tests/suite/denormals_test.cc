@@ -40,7 +40,7 @@ Outcome outcome(const std::function<ValueId(Net&, ValueId)>& build, int threads,
   const auto graph = net.finish({build(net, x)});
   PlanOptions options;
   options.threads = threads;
-  Session session(make_plan(graph, options), threads);
+  Session session(make_plan(graph, options));
   Tensor input(DType::f32, session.inputs()[0].shape);
   for (std::size_t i = 0; i < input.as<float>().size(); ++i) input.as<float>()[i] = element(i);
   session.set_input(0, input.view());
@@ -97,7 +97,9 @@ TEST(Denormals, AreZeroInsideRunInEveryThread) {
 TEST(Denormals, PassThroughConversionsOutsideRun) {
   Net net;
   const ValueId x = net.input({1, kChannels, kSide, kSide});
-  Session session(make_plan(net.finish({net.transpose(x, {0, 2, 3, 1})})), 2);
+  PlanOptions options;
+  options.threads = 2;
+  Session session(make_plan(net.finish({net.transpose(x, {0, 2, 3, 1})}), options));
   Tensor input(DType::f32, session.inputs()[0].shape);
   for (std::size_t i = 0; i < input.as<float>().size(); ++i) input.as<float>()[i] = element(i);
   session.set_input(0, input.view());

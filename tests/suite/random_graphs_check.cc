@@ -163,30 +163,30 @@ class LayoutDraw {
 };
 
 /// The same bytes under other names or another order of axes.
-TensorView view_of(const Tensor& t, LayoutDraw::Names names) {
-  TensorView view = t.view();
+Mapping mapping_of(const Tensor& t, LayoutDraw::Names names) {
   std::vector<Axis> axes(t.shape().axes().begin(), t.shape().axes().end());
   Ints extents(t.shape().extents().begin(), t.shape().extents().end());
-  const int size = view.mapping.element_bytes();
+  const int size = t.mapping().element_bytes();
   if (names == LayoutDraw::Names::another_order) {
     std::ranges::reverse(axes);
     std::ranges::reverse(extents);
-    view.mapping = Mapping(t.layout(), Shape(axes, extents), size);
-  } else if (names == LayoutDraw::Names::other) {
+    return {t.layout(), Shape(axes, extents), size};
+  }
+  if (names == LayoutDraw::Names::other) {
     std::vector<Axis> others;
     for (std::size_t i = 0; i < axes.size(); ++i) {
       others.emplace_back(std::string_view("pqrstuvx").substr(i, 1));
     }
-    view.mapping = Mapping(t.layout().renamed(axes, others), Shape(others, extents), size);
+    return {t.layout().renamed(axes, others), Shape(others, extents), size};
   }
-  return view;
+  return t.mapping();
 }
 
 /// A session and how the caller lays out what it gives and takes.
 class Run {
  public:
   Run(std::shared_ptr<const Plan> plan, const Case& c)
-      : session_(std::move(plan), c.options.threads), draw_(c.layout_seed) {
+      : session_(std::move(plan)), draw_(c.layout_seed) {
     for (const Port& port : session_.inputs()) in_.push_back(draw_.of(port.shape));
     for (const Port& port : session_.outputs()) out_.push_back(draw_.of(port.shape));
     in_names_ = draw_.names();
@@ -201,7 +201,8 @@ class Run {
       for_elements(given.mapping(), [&](std::size_t k, std::size_t cell) {
         std::memcpy(given.data() + cell * size, inputs[i].data() + k * size, size);
       });
-      session_.set_input(static_cast<int>(i), view_of(given, in_names_));
+      session_.set_input(static_cast<int>(i),
+                         {port.dtype, mapping_of(given, in_names_), given.data()});
     }
     session_.run();
     return outputs();
@@ -218,7 +219,8 @@ class Run {
     for (std::size_t o = 0; o < out_.size(); ++o) {
       const Port& port = session_.outputs()[o];
       Tensor taken(port.dtype, port.shape, out_[o]);
-      session_.read_output(static_cast<int>(o), view_of(taken, out_names_));
+      session_.read_output(static_cast<int>(o),
+                           {port.dtype, mapping_of(taken, out_names_), taken.data()});
       Tensor plain(port.dtype, port.shape);
       const auto size = idx(dtype_bytes(port.dtype));
       for_elements(taken.mapping(), [&](std::size_t k, std::size_t cell) {
@@ -238,13 +240,14 @@ class Run {
 
 std::shared_ptr<const Plan> plan_of(const Case& c) {
   auto graph = std::make_shared<Graph>(c.graph);
+  PlanOptions options = c.options;
+  options.simplify = c.simplified;
   if (c.simplified) {
     simplify(*graph);
   } else {
     infer_shapes(*graph);
     name_axes(*graph);
   }
-  PlanOptions options = c.options;
   // Those of the views, or others: what the caller promised binds nobody.
   LayoutDraw draw(c.layout_seed + c.layout_seed % 2);
   for (const auto* list : {&graph->inputs, &graph->outputs}) {
@@ -336,7 +339,8 @@ std::vector<Tensor> evaluate(const Node& node, const std::vector<const Tensor*>&
   }
   const NodeRef ref(graph, graph.add_node(std::move(n)));
   ref.node().op->infer(ref);
-  std::vector<TensorView> in, out;
+  std::vector<TensorView> in;
+  std::vector<MutableTensorView> out;
   for (const ValueId v : ref.node().inputs) {
     // infer may have dropped inputs and replaced constants.
     const auto at = std::ranges::find(given, v) - given.begin();
@@ -352,7 +356,7 @@ std::vector<Tensor> evaluate(const Node& node, const std::vector<const Tensor*>&
   for (const ValueId v : ref.node().outputs) {
     results.emplace_back(graph.value(v).dtype, graph.value(v).shape);
   }
-  for (const Tensor& t : results) out.push_back(t.view());
+  for (Tensor& t : results) out.push_back(t.mutable_view());
   run_reference(ref, in, out);
   return results;
 }
