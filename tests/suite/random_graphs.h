@@ -45,6 +45,10 @@ std::vector<Tensor> oracle(const Graph& graph, const std::vector<Tensor>& inputs
 /// Plans, runs two sessions over both sets of inputs. "" or the first thing that is wrong.
 std::string check(const Case& c);
 
+/// Runs the plan step by step in memory that begins as NaN: kernels and conversions must leave zero
+/// in the tails of what they write. "" or the first that does not.
+std::string check_tails(const Plan& plan, const std::vector<Tensor>& inputs);
+
 /// A smaller case that still fails: outputs dropped, nodes replaced by model inputs that hold
 /// what the oracle computed, plainer options.
 Case shrink(Case c);

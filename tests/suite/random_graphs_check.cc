@@ -298,6 +298,8 @@ std::string check_runs(const Case& c) {
   const auto b = first(c.inputs[1]);
   why = compare(c.graph, b, want_b, "of a run with other inputs");
   if (!why.empty()) return why;
+  why = check_tails(*plan, c.inputs[0]);
+  if (!why.empty()) return why;
   // What a run over NaN leaves in tails, gaps and scratch must not be seen by the next.
   second(all_nan(c.inputs[0]));
   const auto again = second(c.inputs[0]);

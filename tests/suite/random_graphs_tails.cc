@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session in the open: memory begins as NaN, and what every step writes is looked at.
+#include <cstring>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/text.h"
+#include "plan/plan.h"
+#include "tests/suite/random_graphs.h"
+
+namespace stowage::random_graphs {
+
+namespace {
+
+std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// The first cell of a tail that is not zero, or -1.
+std::int64_t dirty_tail(const Mapping& mapping, const std::byte* data) {
+  if (mapping.count().tail == 0) return -1;
+  const auto size = idx(mapping.element_bytes());
+  std::vector<std::int64_t> x(idx(mapping.shape().rank()) + 1);
+  const std::vector<std::byte> zero(size);
+  for (std::int64_t cell = 0; cell < mapping.cells(); ++cell) {
+    if (mapping.inverse(cell, x) != Cell::tail) continue;
+    if (std::memcmp(data + idx(cell) * size, zero.data(), size) != 0) return cell;
+  }
+  return -1;
+}
+
+class OpenSession {
+ public:
+  explicit OpenSession(const Plan& plan)
+      : plan_(plan), storage_(plan.arena_bytes + kVectorSlack + kAlignment, std::byte{0xFF}) {
+    const auto at = reinterpret_cast<std::uintptr_t>(storage_.data());
+    arena_ = storage_.data() + (kAlignment - at % kAlignment) % kAlignment;
+    for (const Slot& slot : plan.slots) {
+      const Slot* owner = &slot;
+      while (owner->alias_of >= 0) owner = &plan.slots[idx(owner->alias_of)];
+      slots_.push_back(owner->constant ? const_cast<std::byte*>(owner->constant->data())
+                                       : arena_ + owner->offset);
+    }
+  }
+
+  std::string run(const std::vector<Tensor>& inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Door& door = plan_.inputs[i];
+      const Shape& shape = door.port.shape;
+      const Mapping source(Layout::row_major(shape), shape, dtype_bytes(door.port.dtype));
+      for (const int s : door.slots) {
+        const Slot& slot = plan_.slots[idx(s)];
+        Conversion(door.port.dtype, source, slot.dtype, slot.mapping)
+            .run(inputs[i].data(), slots_[idx(s)], nullptr);
+        const std::string why = check(s, text("model input '", door.port.name, "'"));
+        if (!why.empty()) return why;
+      }
+    }
+    for (const Step& step : plan_.steps) {
+      const std::string why = run(step);
+      if (!why.empty()) return why;
+    }
+    return "";
+  }
+
+ private:
+  std::string run(const Step& step) {
+    if (step.kind == Step::Kind::convert) {
+      step.conversion->run(slots_[idx(step.src)], slots_[idx(step.dst)], nullptr);
+      return check(step.dst, "a conversion");
+    }
+    std::vector<const std::byte*> in;
+    std::vector<std::byte*> out;
+    for (const int s : step.in) in.push_back(s < 0 ? nullptr : slots_[idx(s)]);
+    for (const int s : step.out) out.push_back(s < 0 ? nullptr : slots_[idx(s)]);
+    step.kernel({in, out, arena_ + step.scratch_offset, nullptr});
+    for (const int s : step.out) {
+      const std::string why = check(s, text("node '", plan_.graph->node(step.node).name, "'"));
+      if (!why.empty()) return why;
+    }
+    return "";
+  }
+
+  std::string check(int s, std::string_view who) const {
+    if (s < 0) return "";
+    const Slot& slot = plan_.slots[idx(s)];
+    const std::int64_t cell = dirty_tail(slot.mapping, slots_[idx(s)]);
+    if (cell < 0) return "";
+    return text(who, " leaves cell ", cell, " in the tail of '",
+                plan_.graph->value(slot.value).name, "' (", slot.mapping.layout().spelling(),
+                ") other than zero");
+  }
+
+  const Plan& plan_;
+  std::vector<std::byte> storage_;
+  std::byte* arena_;
+  std::vector<std::byte*> slots_;
+};
+
+}  // namespace
+
+std::string check_tails(const Plan& plan, const std::vector<Tensor>& inputs) {
+  return OpenSession(plan).run(inputs);
+}
+
+}  // namespace stowage::random_graphs
