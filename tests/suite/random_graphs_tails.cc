@@ -71,7 +71,15 @@ class OpenSession {
     std::vector<std::byte*> out;
     for (const int s : step.in) in.push_back(s < 0 ? nullptr : slots_[idx(s)]);
     for (const int s : step.out) out.push_back(s < 0 ? nullptr : slots_[idx(s)]);
-    step.kernel({in, out, arena_ + step.scratch_offset, nullptr});
+    if (step.kind == Step::Kind::reference) {
+      const NodeRef node(*plan_.graph, step.node);
+      ReferenceViews views(node);
+      for (std::size_t k = 0; k < in.size(); ++k) views.in[k].data = in[k];
+      for (std::size_t k = 0; k < out.size(); ++k) views.out[k].data = out[k];
+      run_reference(node, views.in, views.out);
+    } else {
+      step.kernel({in, out, arena_ + step.scratch_offset, nullptr});
+    }
     for (const int s : step.out) {
       const std::string why = check(s, text("node '", plan_.graph->node(step.node).name, "'"));
       if (!why.empty()) return why;
