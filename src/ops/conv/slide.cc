@@ -254,13 +254,16 @@ class Channels {
   std::int64_t offset() const { return offset_; }
 
   /// Copies `count` pixels to `to`, a vector each.
-  void copy(const float* in, std::int64_t pixel, std::int64_t count, float* to) const {
-    if (single_) {
-      for (std::int64_t x = 0; x < count; ++x) {
-        hn::Store(hn::LoadU(kTag, in + x * pixel), kTag, to + x * kLanes);
-      }
-      return;
+  HWY_INLINE void copy(const float* in, std::int64_t pixel, std::int64_t count, float* to) const {
+    if (!single_) return repeat(in, pixel, count, to);
+    for (std::int64_t x = 0; x < count; ++x) {
+      hn::Store(hn::LoadU(kTag, in + x * pixel), kTag, to + x * kLanes);
     }
+  }
+
+ private:
+  HWY_NOINLINE void repeat(const float* in, std::int64_t pixel, std::int64_t count,
+                           float* to) const {
     const auto lane = hn::SetTableIndices(kTag, lane_);
     if (!two_) {
       for (std::int64_t x = 0; x < count; ++x) {
@@ -277,7 +280,6 @@ class Channels {
     }
   }
 
- private:
   bool single_, two_ = false;
   std::int64_t offset_, behind_;
   HWY_ALIGN std::int32_t lane_[kLanes];
@@ -324,7 +326,7 @@ class PaddedRows {
   std::int64_t first() const { return first_; }
 
   /// The copy of input row (z, y), which lies at `in`.
-  const float* row(std::int64_t z, std::int64_t y, const float* in) {
+  HWY_INLINE const float* row(std::int64_t z, std::int64_t y, const float* in) {
     const std::int64_t slot = (z & mask_z_) * (mask_y_ + 1) + (y & mask_y_);
     float* const to = cells_ + slot * width_ * kLanes;
     const std::int64_t key = z * w_.in[1] + y;
