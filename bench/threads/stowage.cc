@@ -45,7 +45,7 @@ class Contender {
     }
     session_.run();
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      session_.read_output(static_cast<int>(i), outputs_[i].view());
+      session_.read_output(static_cast<int>(i), outputs_[i].mutable_view());
     }
   }
 

@@ -295,20 +295,17 @@ void layer_offers(const OfferRequest& request, std::vector<Offer>& out) {
   for (const Layout& layout : elementwise_layouts(request)) {
     const Mapping mapping(layout, node.output().shape, sizeof(float));
     const auto along = loops_along(mapping, normalised);
-    if (along.size() != 1 || along[0].stride[0] != 1 || along[0].extent != run ||
-        !mapping.bijective()) {
-      continue;
-    }
+    const bool contiguous = along.empty() || (along.size() == 1 && along[0].stride[0] == 1);
+    if (!contiguous || !mapping.bijective()) continue;
     LayerNorm kernel;
     kernel.run = run;
     kernel.over = loops_along(mapping, [&](int i) { return !normalised(i); });
     kernel.epsilon = node.attrs().real("epsilon", 1e-5f);
     Offer offer;
     offer.kernel = "layer_norm";
-    offer.in = {broadcast_follower(node, 0, layout).mapping.layout(),
-                Layout::row_major(node.shape(1))};
-    for (int i = 2; i < node.input_count(); ++i) {
-      offer.in.push_back(node.has(i) ? Layout::row_major(node.shape(i)) : Layout());
+    for (int i = 0; i < node.input_count(); ++i) {
+      offer.in.push_back(node.has(i) ? broadcast_follower(node, i, layout).mapping.layout()
+                                     : Layout());
     }
     offer.out.resize(node.node().outputs.size());
     offer.out[0] = layout;
