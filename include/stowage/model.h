@@ -106,8 +106,8 @@ struct Port {
 class Session {
  public:
   /// Starts the threads that the plan was made for, the caller being one of them, but no more than
-  /// the process has CPUs (its affinity and the CPU limits of its control groups). Between runs they
-  /// sleep. The result does not depend on their number. Throws Error(usage) without a plan,
+  /// the process has CPUs (its affinity and the CPU limits of its control groups). Between runs
+  /// they sleep. The result does not depend on their number. Throws Error(usage) without a plan,
   /// Error(limit) when memory or threads are short.
   explicit Session(std::shared_ptr<const Plan> plan);
   ~Session();

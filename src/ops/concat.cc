@@ -80,14 +80,16 @@ void reference(const ReferenceArgs& args) {
     } else {
       return args.in;
     }
-  }();
+  }
+  ();
   const auto& whole = [&]() -> const auto& {
     if constexpr (Split) {
       return args.in[0];
     } else {
       return args.out[0];
     }
-  }();
+  }
+  ();
   const Shape& shape = whole.mapping.shape();
   if (shape.elements() == 0) return;
   const auto axis = static_cast<int>(args.node.attrs().integer("axis", 0));

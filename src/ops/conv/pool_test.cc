@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max and average pooling: every offer against the reference, known results, checks of infer.
 #include "ops/conv/pool.h"
+
 #include "ops/conv/test_util.h"
 #include "ops/conv/tiles.h"
 
