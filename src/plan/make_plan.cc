@@ -249,6 +249,7 @@ class Builder {
       plan_.slots[idx(step.out[0])].alias_of = step.in[0];
     } else {
       step.scratch_bytes = option.offer.scratch_bytes;
+      step.in_place = option.offer.in_place;
       if (option.reference) {
         step.kind = Step::Kind::reference;
       } else {
@@ -312,13 +313,34 @@ class Builder {
     }
   }
 
+  /// What a step may write over its input it does where nobody reads the input afterwards and no
+  /// other operand lies there. Model inputs and outputs live to the end, so they are never written
+  /// over.
+  void share_in_place(const std::vector<int>& buffer_of, std::vector<Buffer>& buffers) {
+    for (int i = 0; i < static_cast<int>(plan_.steps.size()); ++i) {
+      Step& step = plan_.steps[idx(i)];
+      if (step.in_place < 0) continue;
+      const auto buffer = [&](int s) { return s < 0 ? -1 : buffer_of[idx(root(s))]; };
+      const int from = buffer(step.in[idx(step.in_place)]), to = buffer(step.out[0]);
+      const bool possible = from >= 0 && to >= 0 && from != to &&
+                            buffers[idx(from)].last_step == i && buffers[idx(to)].first_step == i &&
+                            buffers[idx(from)].bytes == buffers[idx(to)].bytes;
+      const auto here = std::ranges::count_if(step.in, [&](int s) { return buffer(s) == from; });
+      if (possible && here == 1) {
+        buffers[idx(to)].share_with = from;
+      } else {
+        step.in_place = -1;
+      }
+    }
+  }
+
   int root(int s) const {
     while (plan_.slots[idx(s)].alias_of >= 0) s = plan_.slots[idx(s)].alias_of;
     return s;
   }
 
   void lay_out() {
-    const int last = std::max<int>(static_cast<int>(plan_.steps.size()) - 1, 0);
+    const int after = static_cast<int>(plan_.steps.size());  // the last step
     std::vector<Buffer> buffers;
     std::vector<int> buffer_of(plan_.slots.size(), -1);
     const auto live = [&](int s, int step) {
@@ -334,7 +356,7 @@ class Builder {
     };
     // Inputs outlive a run, so that the next run may use them again.
     for (const Door& door : plan_.inputs) {
-      for (int s : door.slots) live(s, 0), live(s, last);
+      for (int s : door.slots) live(s, 0), live(s, after);
     }
     for (int i = 0; i < static_cast<int>(plan_.steps.size()); ++i) {
       const Step& step = plan_.steps[idx(i)];
@@ -347,7 +369,8 @@ class Builder {
         }
       }
     }
-    for (const Door& door : plan_.outputs) live(door.slots[0], last);
+    for (const Door& door : plan_.outputs) live(door.slots[0], after);
+    share_in_place(buffer_of, buffers);
     std::vector<std::pair<std::size_t, std::size_t>> scratch;  // step, buffer
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       if (plan_.steps[i].scratch_bytes == 0) continue;

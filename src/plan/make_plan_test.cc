@@ -11,6 +11,8 @@
 namespace stowage {
 namespace {
 
+std::size_t idx(int i) { return static_cast<std::size_t>(i); }
+
 void infer_same(const NodeRef& n) { n.set_output(0, n.dtype(0), n.shape(0).extents()); }
 
 /// out = in + w, w one scalar or absent (1).
@@ -40,6 +42,7 @@ Offer plus_offer(const NodeRef& n, const Layout& layout) {
   o.in = {layout};
   if (n.input_count() > 1) o.in.push_back(Layout::parse("a/4 a%4"));
   o.out = {layout.renamed(n.shape(0).axes(), n.output().shape.axes())};
+  o.in_place = 0;
   const Mapping in(layout, n.shape(0), 4), out(o.out[0], n.output().shape, 4);
   o.bind = [in, out] { return plus_kernel(in, out); };
   return o;
@@ -283,6 +286,88 @@ TEST(MakePlan, SourceOrderTransposesOnceForATranspose) {
   const auto out = run(source);
   for (std::int64_t c = 0; c < 7; ++c) {
     EXPECT_EQ(out[0].as<float>()[static_cast<std::size_t>(c)], static_cast<float>(c * 9 + 1));
+  }
+}
+
+/// x + 1, + 1, + 1: the first may not write over the model's input, the others may.
+Net chain() {
+  Net net;
+  ValueId x = net.input({1, 4, 3, 5});
+  for (int i = 0; i < 4; ++i) x = net.add(kAnyPlus, {x});
+  net.output(x);
+  return net;
+}
+
+TEST(MakePlan, ResultsLieInPlace) {
+  Net net = chain();
+  const auto plan = net.plan();
+  ASSERT_EQ(plan->steps.size(), 4u);
+  EXPECT_EQ(plan->steps[0].in_place, -1);
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(plan->steps[i].in_place, 0) << i;
+  EXPECT_LT(plan->arena_bytes, 3 * (60 * sizeof(float) + 64));
+  EXPECT_EQ(run(plan)[0].as<float>()[59], 59 + 4);
+}
+
+TEST(MakePlan, WhatIsReadLaterIsNotWrittenOver) {
+  Net net;
+  const ValueId a = net.add(kAnyPlus, {net.input({1, 4, 3, 5})});
+  const ValueId b = net.add(kAnyPlus, {a}), c = net.add(kAnyPlus, {a}), d = net.add(kAnyPlus, {b});
+  net.output(c);
+  net.output(d);
+  net.output(b);
+  const auto plan = net.plan();
+  const auto out = run(plan);
+  EXPECT_EQ(out[0].as<float>()[59], 59 + 2);
+  EXPECT_EQ(out[1].as<float>()[59], 59 + 3);
+  EXPECT_EQ(out[2].as<float>()[59], 59 + 2);
+}
+
+/// Each fault makes a good plan one that computes something else.
+TEST(VerifyPlan, SeesFaults) {
+  struct Fault {
+    const char* what;
+    void (*plant)(Plan&);
+    const char* words;
+  };
+
+  const Fault faults[] = {
+      {"a result over the model's input",
+       [](Plan& p) {
+         p.slots[idx(p.steps[0].out[0])].offset = p.slots[idx(p.steps[0].in[0])].offset;
+       },
+       "is written over"},
+      {"in place without leave", [](Plan& p) { p.steps[1].in_place = -1; }, "is written over"},
+      {"half over each other", [](Plan& p) { p.slots[idx(p.steps[1].out[0])].offset += 64; },
+       "is written over"},
+      {"steps in the wrong order", [](Plan& p) { std::swap(p.steps[1], p.steps[2]); },
+       "is read before it is written"},
+      {"scratch over an operand",
+       [](Plan& p) {
+         p.steps[2].scratch_bytes = 4;
+         p.steps[2].scratch_offset = p.slots[idx(p.steps[2].in[0])].offset;
+       },
+       "scratch lies over"},
+      {"scratch over the model's input",
+       [](Plan& p) {
+         p.steps[2].scratch_bytes = 4;
+         p.steps[2].scratch_offset = p.slots[idx(p.steps[0].in[0])].offset;
+       },
+       "is read after something was written over it"},
+      {"outside", [](Plan& p) { p.arena_bytes -= 128; }, "outside"},
+      {"no kernel", [](Plan& p) { p.steps[0].kernel = nullptr; }, "a kernel is missing"},
+  };
+  for (const Fault& fault : faults) {
+    Net net = chain();
+    const auto plan = std::const_pointer_cast<Plan>(net.plan());
+    verify(*plan);
+    fault.plant(*plan);
+    try {
+      verify(*plan);
+      ADD_FAILURE() << fault.what;
+    } catch (const Error& e) {
+      EXPECT_NE(e.sentence().find(fault.words), std::string::npos)
+          << fault.what << ": " << e.what();
+    }
   }
 }
 

@@ -30,6 +30,7 @@ struct Step {
   // call, or the operator's reference
   NodeId node = kNoNode;
   std::vector<int> in, out;  ///< slots; -1 where absent
+  int in_place = -1;         ///< output 0 lies where this input lies, whose last reader this is
   Kernel kernel;
   std::size_t scratch_bytes = 0, scratch_offset = 0;  ///< in the arena
 };
@@ -101,8 +102,9 @@ class Plan {
   std::size_t touched_bytes = 0;  ///< read and written by all kernels
 };
 
-/// Throws Error(internal) unless every step's inputs exist in the layout it wants, no two live
-/// slots overlap, and everything lies inside the arena.
+/// Throws Error(internal) unless everything lies inside the arena, every step finds what it reads
+/// where it was written, nothing is written over that is read later, and no step writes over what
+/// it reads but in place. Follows the steps alone: it knows nothing of lifetimes.
 void verify(const Plan& plan);
 
 }  // namespace stowage
