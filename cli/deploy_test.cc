@@ -10,6 +10,7 @@
 #include "cli/test_cli.h"
 #include "cli/test_models.h"
 #include "cli/test_tflite.h"
+#include "test_paths.h"
 
 namespace stowage::cli {
 namespace {

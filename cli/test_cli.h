@@ -11,6 +11,7 @@
 #include "cli/io/image.h"
 #include "cli/io/npy.h"
 #include "cli/test_files.h"
+#include "test_paths.h"
 
 namespace stowage::cli {
 

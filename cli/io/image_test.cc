@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "cli/test_files.h"
+#include "test_paths.h"
 
 namespace stowage::cli {
 namespace {

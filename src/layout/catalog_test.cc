@@ -7,6 +7,7 @@
 
 #include "layout/draw.h"
 #include "stowage/layout.h"
+#include "test_paths.h"
 
 namespace stowage {
 

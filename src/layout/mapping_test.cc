@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "stowage/error.h"
 #include "stowage/layout.h"
+#include "test_paths.h"
 
 namespace stowage {
 

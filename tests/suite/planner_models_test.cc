@@ -11,6 +11,7 @@
 #include "plan/build.h"
 #include "plan/plan.h"
 #include "stowage/model.h"
+#include "test_paths.h"
 
 namespace stowage {
 namespace {

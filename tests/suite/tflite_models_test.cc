@@ -8,6 +8,7 @@
 #include <iterator>
 #include <random>
 
+#include "test_paths.h"
 #include "tests/suite/bad_models.h"
 #include "tests/suite/run_model.h"
 #include "tests/suite/tflite_builder.h"

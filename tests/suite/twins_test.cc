@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "test_paths.h"
 #include "tests/suite/run_model.h"
 
 namespace stowage {
