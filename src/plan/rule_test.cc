@@ -90,7 +90,8 @@ TEST(Rule, TheReportHasItsCategories) {
     PlanOptions options;
     options.planner = planner;
     std::string out;
-    for (const NodeReport& n : make_plan(graph, options)->nodes) {
+    const auto plan = make_plan(graph, options);
+    for (const NodeReport& n : plan->nodes) {
       EXPECT_EQ(n.rule_category, plan::rule_category(n.op));
       out += n.op + " " + std::string(category_name(n.category)) + (n.rule_auto ? " A; " : " s; ");
     }
