@@ -173,6 +173,7 @@ TEST(Convert, EveryPairOfActivationLayouts) {
   }
 }
 
+// checklist 1.8
 TEST(Convert, EveryPairOfWeightLayouts) {
   Random random(2);
   for (const char* from : kWeights) {

@@ -150,7 +150,7 @@ TEST(Rule, TransposeBeforeReshapeIsSource) {
   EXPECT_EQ(formats(*net.finish({})), "AAss");
 }
 
-// checklist 5.11, 5.12, 6.1, 6.2, 6.3, 6.4
+// checklist 5.11, 5.12, 6.1, 6.2, 6.3, 6.4, 6.26
 TEST(Rule, CategoriesOfTheLists) {
   EXPECT_EQ(plan::rule_category("conv"), Category::fixed);
   EXPECT_EQ(plan::rule_category("concat"), Category::transposable);

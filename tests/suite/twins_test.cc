@@ -79,6 +79,7 @@ constexpr double kFoldedWeights = 1e-4;
 /// Weights rounded to eleven bits, through a few dozen layers.
 constexpr double kHalfWeights = 2e-2;
 
+// checklist 5.10
 TEST(Twins, DtlnLstm) {
   if (!have_data()) GTEST_SKIP() << "skipped: no test data";
   std::mt19937 random(5);
