@@ -360,6 +360,18 @@ TEST(SimplifyNames, OfAResidualAreThoseOfTheResult) {
   }
 }
 
+/// However long a product is, looking at it is neither deep nor long.
+TEST(Simplify, ALongChainOfProducts) {
+  constexpr int kProducts = 20000;
+  GraphBuilder net;
+  ValueId x = net.input({2});
+  const ValueId y = net.input({2});
+  for (int i = 0; i < kProducts; ++i) x = net.add("mul", {x, y});
+  net.graph.outputs = {x};
+  simplify(net.graph);
+  EXPECT_EQ(net.live(), static_cast<std::size_t>(kProducts));
+}
+
 TEST(SimplifyHistory, SaysWhatItDid) {
   GraphBuilder net;
   net.graph.outputs = {net.add("relu", {net.conv(net.input({1, 1, 3, 3}), 1, 1)})};

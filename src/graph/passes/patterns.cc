@@ -16,6 +16,9 @@ namespace {
 /// Constants are rounded, some to half precision.
 bool near(double a, double b) { return std::fabs(a - b) <= 1e-3 * std::fabs(b); }
 
+/// Steps that are followed backwards. No function has more, and a file may chain any number.
+constexpr int kMostSteps = 6;
+
 /// x * scale + shift
 struct Linear {
   ValueId x = kNoValue;
@@ -53,9 +56,9 @@ class Matcher {
   /// The value as a chain of additions and products with scalars over another value.
   Linear linear(ValueId v) const {
     Linear l{v, 1, 0};
-    for (;;) {
+    for (int step = 0; step < kMostSteps; ++step) {
       const auto [n, other, c] = scalar_step(l.x);
-      if (n == nullptr) return l;
+      if (n == nullptr) break;
       if (n->op->name == "mul" || n->op->name == "div") {
         l.scale *= n->op->name == "mul" ? c : 1 / c;
       } else {
@@ -63,6 +66,7 @@ class Matcher {
       }
       l.x = other;
     }
+    return l;
   }
 
   /// The factors of a product, with scalars gathered.
@@ -71,10 +75,14 @@ class Matcher {
     std::vector<ValueId> factors;
   };
 
-  Product product(ValueId v, bool top = true) const {
-    const Node* mul = top ? made_by(v, "mul") : inner(v, "mul");
-    const Node* div = top ? made_by(v, "div") : inner(v, "div");
+  Product product(ValueId v, int depth = 0) const {
     Product p;
+    if (depth == kMostSteps) {
+      p.factors = {v};
+      return p;
+    }
+    const Node* mul = depth == 0 ? made_by(v, "mul") : inner(v, "mul");
+    const Node* div = depth == 0 ? made_by(v, "div") : inner(v, "div");
     if (mul != nullptr) {
       for (const ValueId in : mul->inputs) {
         const auto c = scalar(in, v);
@@ -82,7 +90,7 @@ class Matcher {
           p.scale *= *c;
           continue;
         }
-        const Product part = product(in, false);
+        const Product part = product(in, depth + 1);
         p.scale *= part.scale;
         p.factors.insert(p.factors.end(), part.factors.begin(), part.factors.end());
       }
@@ -90,7 +98,7 @@ class Matcher {
     }
     if (div != nullptr) {
       if (const auto c = scalar(div->inputs[1], v)) {
-        p = product(div->inputs[0], false);
+        p = product(div->inputs[0], depth + 1);
         p.scale /= *c;
         return p;
       }
@@ -160,7 +168,7 @@ std::optional<ValueId> cube(const Matcher& m, ValueId v) {
     if (exponent && *exponent == 3) return pow->inputs[0];
     return std::nullopt;
   }
-  const Matcher::Product p = m.product(v, false);
+  const Matcher::Product p = m.product(v, 1);
   const bool same = p.factors.size() == 3 && p.factors[0] == p.factors[1] &&
                     p.factors[0] == p.factors[2] && p.scale == 1;
   return same ? std::optional(p.factors[0]) : std::nullopt;
