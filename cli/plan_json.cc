@@ -2,6 +2,7 @@
 #include "cli/plan_json.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -15,21 +16,17 @@ namespace {
 
 std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
-/// Reports leave absent operands out; `values` are those of the node.
 Json operands_json(const std::vector<NodeReport::Operand>& operands,
-                   const std::vector<ValueId>& values, const std::vector<bool>& constant) {
+                   const std::set<ValueId>& constants) {
   Json list = Json::array();
-  std::size_t next = 0;
-  for (const ValueId v : values) {
-    if (v == kNoValue || next >= operands.size()) continue;
-    const NodeReport::Operand& operand = operands[next++];
+  for (const NodeReport::Operand& operand : operands) {
     Json json;
     json["name"] = operand.name;
     json["layout"] = operand.layout;
     json["shape"] = operand.shape;
     json["data_format"] = data_format_name(operand.data_format);
-    json["id"] = v;
-    if (constant[idx(v)]) json["constant"] = true;
+    json["id"] = operand.id;
+    if (constants.contains(operand.id)) json["constant"] = true;
     list.push_back(std::move(json));
   }
   return list;
@@ -114,7 +111,7 @@ Json blocks_json(const Plan& plan) {
     if (slot.constant != nullptr || slot.alias_of >= 0 || life[s].second < 0) continue;
     Json json;
     json["id"] = slot.value;
-    json["name"] = plan.graph->value(slot.value).name;
+    json["name"] = slot.name;
     json["layout"] = slot.mapping.layout().spelling();
     json["offset"] = slot.offset;
     json["bytes"] = slot.mapping.bytes();
@@ -136,11 +133,11 @@ Json blocks_json(const Plan& plan) {
   return list;
 }
 
-/// A value that every reader of the plan found already there before run.
-std::vector<bool> constants(const Plan& plan) {
-  std::vector<bool> out(idx(plan.graph->value_count()), false);
+/// Values that are known before run.
+std::set<ValueId> constants_of(const Plan& plan) {
+  std::set<ValueId> out;
   for (const Slot& slot : plan.slots) {
-    if (slot.constant != nullptr) out[idx(slot.value)] = true;
+    if (slot.constant != nullptr) out.insert(slot.value);
   }
   return out;
 }
@@ -148,21 +145,20 @@ std::vector<bool> constants(const Plan& plan) {
 }  // namespace
 
 Json plan_json(const Plan& plan, const std::string& model) {
-  const std::vector<bool> constant = constants(plan);
+  const std::set<ValueId> constants = constants_of(plan);
   Json json;
   json["model"] = model;
   json["nodes"] = Json::array();
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const NodeReport& report = plan.nodes[i];
-    const Node& n = plan.graph->node(report.node);
     Json node;
     node["name"] = report.name;
     node["op"] = report.op;
     node["category"] = category_name(report.category);
-    node["inputs"] = operands_json(report.inputs, n.inputs, constant);
-    node["outputs"] = operands_json(report.outputs, n.outputs, constant);
+    node["inputs"] = operands_json(report.inputs, constants);
+    node["outputs"] = operands_json(report.outputs, constants);
     node["rule_category"] = category_name(report.rule_category);
-    node["rule_format"] = plan::rule_format(report, plan.graph->source_format);
+    node["rule_format"] = plan::rule_format(report, plan.source_format);
     node["kernel"] = report.kernel;
     node["cost_us"] = report.cost_us;
     node["lost"] = lost_json(report.lost);
@@ -180,7 +176,7 @@ Json plan_json(const Plan& plan, const std::string& model) {
   json["rule_cost_us"] = plan.rule_cost_us;
   json["source_cost_us"] = plan.source_cost_us;
   json["lower_bound_us"] = plan.lower_bound_us;
-  json["source_format"] = data_format_name(plan.graph->source_format);
+  json["source_format"] = data_format_name(plan.source_format);
   json["inputs"] = doors_json(plan.inputs);
   json["outputs"] = doors_json(plan.outputs);
   json["arena"]["steps"] = plan.steps.size();

@@ -6,9 +6,9 @@ file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_tes
      ${PROJECT_SOURCE_DIR}/cli/*_test.cc ${PROJECT_SOURCE_DIR}/tests/suite/*.cc)
 set(test_libraries stowage_import stowage_cli)
 if(STOWAGE_SANITIZE STREQUAL thread)
-  # What runs on several threads; the readers and the command line have no part in it.
-  list(FILTER test_sources INCLUDE REGEX "/(session|thread_pool|denormals|random_graphs)[a-z_]*\\.cc$")
-  set(test_libraries "")
+  # What runs on several threads; the command line has no part in it.
+  list(FILTER test_sources INCLUDE REGEX "/(session|thread_pool|denormals|random_graphs|plan_data)[a-z_]*\\.cc$")
+  set(test_libraries stowage_import)
 endif()
 if(test_sources)
   add_executable(stowage_tests ${test_sources})

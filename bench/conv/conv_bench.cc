@@ -199,10 +199,10 @@ double time_offer(const Graph& graph, const Node& node, const Offer& offer, int 
   Tensor scratch(DType::u8, Shape("a", {static_cast<std::int64_t>(offer.scratch_bytes) + 1}));
   ThreadPool pool(threads);
   const KernelArgs args{in, out, scratch.data(), &pool};
-  const Kernel kernel = offer.bind();
-  kernel(args);
+  const BoundKernel kernel = offer.call.bind({in});
+  kernel.run(args);
   double best = 1e9;
-  for (int i = 0; i < runs; ++i) best = std::min(best, seconds_of([&] { kernel(args); }));
+  for (int i = 0; i < runs; ++i) best = std::min(best, seconds_of([&] { kernel.run(args); }));
   return best;
 }
 
@@ -237,18 +237,14 @@ int main(int argc, char** argv) {
     const NodeRef ref(p.graph, p.node);
     std::vector<Offer> offers;
     if (ref.node().op->offers == nullptr) continue;
-    ref.node().op->offers({ref, target,
-                           [&](ValueId v) -> std::span<const Layout> {
-                             return candidates[static_cast<std::size_t>(v)];
-                           }},
-                          offers);
+    ref.node().op->offers({ref, target, candidates}, offers);
     for (const Offer& offer : offers) {
       double bytes = 0;
       const double s = time_offer(p.graph, ref.node(), offer, threads, runs, bytes);
       std::printf("%-22s %-18s %-9s %-9s %9.1f us %7.1f GFLOP/s %5.1f %% %6.1f GB/s\n",
-                  layer.name.c_str(), offer.kernel.c_str(), offer.in[0].spelling().c_str(),
-                  offer.out[0].spelling().c_str(), s * 1e6, offer.flops / s / 1e9,
-                  100 * offer.flops / s / 1e9 / peak, bytes / s / 1e9);
+                  layer.name.c_str(), std::string(offer.name()).c_str(),
+                  offer.in[0].spelling().c_str(), offer.out[0].spelling().c_str(), s * 1e6,
+                  offer.flops / s / 1e9, 100 * offer.flops / s / 1e9 / peak, bytes / s / 1e9);
       std::fflush(stdout);
     }
   }

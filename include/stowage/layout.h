@@ -207,6 +207,8 @@ enum class Cell : std::uint8_t {
 /// of texels (x) of lanes follow each other without pitch. No heap memory.
 class Mapping {
  public:
+  /// One cell of one byte.
+  Mapping() = default;
   /// Throws Error(usage) when an axis of the layout is not in the shape, or one of the shape
   /// with an extent other than 1 is not in the layout; Error(limit) when the extents overflow.
   /// `row_pitch`: each image row of the linear view takes a multiple of this many texels.
@@ -217,6 +219,8 @@ class Mapping {
   const Shape& shape() const noexcept { return shape_; }
 
   int element_bytes() const noexcept { return element_bytes_; }
+
+  std::int64_t row_pitch() const noexcept { return row_pitch_; }
 
   /// Physical extent of a space in cells; 1 for a space that the layout does not use.
   std::int64_t extent(Space space) const noexcept;
@@ -266,6 +270,7 @@ class Mapping {
   Layout layout_;
   Shape shape_;
   int element_bytes_ = 1;
+  std::int64_t row_pitch_ = 1;
   std::array<std::int64_t, 4> extents_{1, 1, 1, 1};
   std::int64_t cells_ = 1;
   std::array<Digit, kMaxDigits> digits_{}, linear_{};

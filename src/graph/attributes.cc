@@ -2,6 +2,7 @@
 #include "graph/attributes.h"
 
 #include "base/text.h"
+#include "kernels/kernel.h"
 
 namespace stowage {
 
@@ -53,6 +54,34 @@ Floats Attributes::reals(std::string_view name, const Floats& otherwise) const {
 std::shared_ptr<const Tensor> Attributes::tensor(std::string_view name) const {
   const auto* v = find<std::shared_ptr<const Tensor>>(*this, name, "a tensor");
   return v == nullptr ? nullptr : *v;
+}
+
+namespace {
+
+/// Makes `value` the alternative number `index`.
+template <std::size_t I = 0>
+void choose(Attribute& value, std::size_t index) {
+  if constexpr (I < std::variant_size_v<Attribute>) {
+    if (index != I) return choose<I + 1>(value, index);
+    value.emplace<I>();
+  } else {
+    fail(ErrorCode::bad_input, "an attribute of the kind ", index);
+  }
+}
+
+}  // namespace
+
+void Attributes::fields(Archive& a) {
+  std::vector<std::pair<std::string, Attribute>> list(map_.begin(), map_.end());
+  list.resize(a.begin_list(list.size()));
+  for (auto& [name, value] : list) {
+    std::size_t kind = value.index();
+    a("name", name)("kind", kind);
+    if (a.reading()) choose(value, kind);
+    std::visit([&](auto& v) { a("value", v); }, value);
+    if (a.reading()) set(name, std::move(value));
+  }
+  a.end_list();
 }
 
 }  // namespace stowage

@@ -14,6 +14,8 @@
 
 namespace stowage {
 
+class Archive;
+
 using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 
@@ -41,6 +43,8 @@ class Attributes {
   std::shared_ptr<const Tensor> tensor(std::string_view name) const;
 
   const std::map<std::string, Attribute, std::less<>>& map() const { return map_; }
+
+  void fields(Archive& a);
 
  private:
   std::map<std::string, Attribute, std::less<>> map_;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/archive.h"
 #include "graph/attributes.h"
 #include "stowage/data_format.h"
 #include "stowage/tensor.h"
@@ -45,6 +46,8 @@ struct Activation {
     silu,          ///< x * sigmoid(x)
   } kind = Kind::none;
   float a = 0, b = 0;
+
+  void fields(Archive& archive) { archive("kind", kind)("a", a)("b", b); }
 };
 
 /// What a node does after its own mathematics, in f32:  y = activation(y + residual).
@@ -54,6 +57,10 @@ struct Epilogue {
   int slope_input = -1;  ///< prelu: index into Node::inputs of one slope a channel
 
   bool empty() const { return residual_input < 0 && activation.kind == Activation::Kind::none; }
+
+  void fields(Archive& a) {
+    a("residual_input", residual_input)("activation", activation)("slope_input", slope_input);
+  }
 };
 
 struct Node {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/op_def.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/text.h"
@@ -146,6 +147,36 @@ const OpDef* find_op(std::string_view name) {
     }
   }
   return nullptr;
+}
+
+std::vector<const KernelDef*> all_kernels() {
+  std::vector<const KernelDef*> all = {&kReferenceKernel};
+  for (const auto* family : op_families()) {
+    for (const OpDef& op : *family) {
+      for (const KernelDef* def : op.kernels) {
+        if (std::find(all.begin(), all.end(), def) == all.end()) all.push_back(def);
+      }
+    }
+  }
+  return all;
+}
+
+const KernelDef* find_kernel(std::string_view name) {
+  for (const KernelDef* def : all_kernels()) {
+    if (def->name == name) return def;
+  }
+  return nullptr;
+}
+
+void archive(Archive& a, KernelCall& call) {
+  std::string name(call.name());
+  a("kernel", name);
+  if (!a.reading()) return call.write(a);
+  call = {};
+  if (name.empty()) return;
+  const KernelDef* def = find_kernel(name);
+  if (def == nullptr) fail(ErrorCode::bad_input, "there is no kernel '", name, "'");
+  call = KernelCall::read(*def, a);
 }
 
 ForeignMatch find_foreign_op(std::string_view format, std::string_view type) {

@@ -10,7 +10,6 @@
 // operators is generated from the file names.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,10 +17,9 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "kernels/kernel.h"
 
 namespace stowage {
-
-class ThreadPool;
 
 /// A node inside its graph, as the functions of an OpDef see it.
 class NodeRef {
@@ -82,33 +80,17 @@ class NodeRef {
 /// "axis 7 is out of range for rank 4".
 int normal_axis(std::int64_t axis, int rank);
 
-/// What a kernel is called with. Inputs that are absent are null.
-struct KernelArgs {
-  std::span<const std::byte* const> in;
-  std::span<std::byte* const> out;
-  std::byte* scratch = nullptr;
-  ThreadPool* pool = nullptr;  ///< may be null
-
-  template <class T>
-  const T* input(std::size_t i) const {
-    return reinterpret_cast<const T*>(in[i]);
-  }
-
-  template <class T>
-  T* output(std::size_t i) const {
-    return reinterpret_cast<T*>(out[i]);
-  }
+/// An operand whose bytes would be those of another from `offset` on, and all that lies there: it
+/// need not be copied where the plan lets it lie in the other's memory.
+struct Part {
+  int operand = -1;        ///< index of the input or output
+  std::size_t offset = 0;  ///< in bytes
+  double flops = 0;        ///< what copying it costs, as part of Offer::flops
 };
-
-/// A kernel bound to shapes, layouts and attributes: it only computes. Never throws.
-/// Contract: tails of inputs hold zero; the kernel leaves zero in the tails of its outputs
-/// and does not touch gaps. Buffers are 64-byte aligned and may be read up to 64 bytes behind
-/// their last cell.
-using Kernel = std::function<void(const KernelArgs&)>;
 
 /// A way to run a node: layouts in, layouts out, a kernel, and the work that it does.
 struct Offer {
-  std::string kernel;             ///< name shown in plans: "conv_blocked"
+  KernelCall call;                ///< of a relabel: none
   std::vector<Layout> in, out;    ///< one an input and output, over the axes of the value;
                                   ///< ignored for absent ones
   double flops = 0;               ///< multiply and add count as two
@@ -117,7 +99,14 @@ struct Offer {
   std::size_t scratch_bytes = 0;  ///< KernelArgs::scratch, 64-byte aligned
   int in_place = -1;              ///< output 0 may be written over this input, same layout
   bool relabel = false;           ///< output 0 is input 0 under another name: moves no byte
-  std::function<Kernel()> bind;   ///< called once, when the plan is made; not for a relabel
+  /// Inputs that may lie in output 0; the kernel finds the same address on both sides then, and
+  /// leaves them alone. Those of one offer cover output 0.
+  std::vector<Part> inputs_in_output;
+  /// Outputs that may lie in input 0. When all of them do, the kernel is not called.
+  std::vector<Part> outputs_in_input;
+
+  /// As plans print it.
+  std::string_view name() const { return relabel ? "relabel" : call.name(); }
 };
 
 /// What a plan is made for.
@@ -132,8 +121,12 @@ Target host_target(int threads);
 struct OfferRequest {
   NodeRef node;
   const Target& target;
+  std::span<const std::vector<Layout>> layouts;  ///< of each value
+
   /// Layouts that a value may have so far, over its own axes; row-major is always among them.
-  std::function<std::span<const Layout>(ValueId)> candidates;
+  std::span<const Layout> candidates(ValueId value) const {
+    return layouts[static_cast<std::size_t>(value)];
+  }
 };
 
 /// Where an operator stands on data formats (DESIGN section 4, MACE's three categories).
@@ -198,6 +191,8 @@ struct OpDef {
   void (*infer)(const NodeRef&) = nullptr;
   void (*reference)(const ReferenceArgs&) = nullptr;
   void (*offers)(const OfferRequest&, std::vector<Offer>&) = nullptr;
+  /// The kernels that `offers` chooses among.
+  std::span<const KernelDef* const> kernels = {};
   void (*axes)(const NodeRef&, AxisLinks&) = link_elementwise;
   /// The node as an activation of its input 0, if that is all it is; `slope_input` of the node
   /// is 1 for prelu. Fused into producers whose `epilogue` is true.
@@ -211,6 +206,15 @@ std::span<const std::span<const OpDef>* const> op_families();
 
 /// The operator by its own name ("conv"), or null.
 const OpDef* find_op(std::string_view name);
+
+/// The kernel of that name, the reference's included, or null.
+const KernelDef* find_kernel(std::string_view name);
+
+/// Every kernel there is, once.
+std::vector<const KernelDef*> all_kernels();
+
+/// By name, then its parameters. Throws Error(bad_input) for a name that there is not.
+void archive(Archive& a, KernelCall& call);
 
 struct ForeignMatch {
   const OpDef* op = nullptr;
@@ -231,5 +235,10 @@ struct ReferenceViews {
   std::vector<TensorView> in;
   std::vector<MutableTensorView> out;
 };
+
+/// Runs the reference of an operator, then the epilogue, over row-major operands. May throw.
+extern const KernelDef kReferenceKernel;
+
+KernelCall reference_call(const NodeRef& node);
 
 }  // namespace stowage

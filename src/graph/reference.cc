@@ -93,4 +93,113 @@ void run_reference(const NodeRef& node, std::span<const TensorView> in,
   }
 }
 
+namespace {
+
+/// A node by itself: all that its reference may ask for.
+struct ReferenceParams {
+  struct Operand {
+    bool there = false;
+    DType dtype = DType::f32;
+    Shape shape;
+
+    void fields(Archive& a) { a("there", there)("dtype", dtype)("shape", shape); }
+  };
+
+  const OpDef* op = nullptr;
+  Attributes attrs;
+  Epilogue epilogue;
+  std::vector<Operand> in, out;
+
+  void fields(Archive& a) {
+    std::string name(op == nullptr ? "" : op->name);
+    a("op", name)("attrs", attrs)("epilogue", epilogue)("in", in)("out", out);
+    if (!a.reading()) return;
+    op = find_op(name);
+    if (op == nullptr) fail(ErrorCode::bad_input, "there is no operator '", name, "'");
+  }
+};
+
+/// The node in a graph of its own, and views of what it is called with.
+struct BoundReference {
+  std::unique_ptr<Graph> graph;
+  ReferenceViews views;
+};
+
+ReferenceParams reference_params(const NodeRef& node) {
+  ReferenceParams p{node.node().op, node.attrs(), node.node().epilogue, {}, {}};
+  const auto add = [&](const std::vector<ValueId>& values, auto& list) {
+    for (const ValueId v : values) {
+      auto& operand = list.emplace_back();
+      if (v == kNoValue) continue;
+      const Value& value = node.graph().value(v);
+      operand = {true, value.dtype, value.shape};
+    }
+  };
+  add(node.node().inputs, p.in);
+  add(node.node().outputs, p.out);
+  return p;
+}
+
+/// Small constants may say what to do (axes, sizes); large ones are data only.
+constexpr std::size_t kKnownBytes = 4096;
+
+BoundReference bind_reference(const ReferenceParams& p, const BindArgs& args) {
+  auto graph = std::make_unique<Graph>();
+  Node node;
+  node.op = p.op;
+  node.attrs = p.attrs;
+  node.epilogue = p.epilogue;
+  for (std::size_t i = 0; i < p.in.size(); ++i) {
+    node.inputs.push_back(kNoValue);
+    if (!p.in[i].there) continue;
+    Value value;
+    value.dtype = p.in[i].dtype;
+    value.shape = p.in[i].shape;
+    const auto* known = args.constant<std::byte>(i);
+    const Mapping mapping(Layout::row_major(value.shape), value.shape, dtype_bytes(value.dtype));
+    if (known != nullptr && mapping.bytes() <= kKnownBytes) {
+      auto constant = std::make_shared<Tensor>(value.dtype, value.shape);
+      std::copy_n(known, mapping.bytes(), constant->data());
+      value.constant = std::move(constant);
+    }
+    node.inputs.back() = graph->add_value(std::move(value));
+  }
+  for (const auto& operand : p.out) {
+    node.outputs.push_back(kNoValue);
+    if (!operand.there) continue;
+    Value value;
+    value.dtype = operand.dtype;
+    value.shape = operand.shape;
+    node.outputs.back() = graph->add_value(std::move(value));
+  }
+  const NodeId id = graph->add_node(std::move(node));
+  ReferenceViews views(NodeRef(*graph, id));
+  return {std::move(graph), std::move(views)};
+}
+
+std::shared_ptr<void> make_bound_reference(const void* params, const BindArgs& args) {
+  return std::make_shared<BoundReference>(
+      bind_reference(*static_cast<const ReferenceParams*>(params), args));
+}
+
+void run_bound_reference(void* bound, const KernelArgs& args) {
+  auto& b = *static_cast<BoundReference*>(bound);
+  for (std::size_t k = 0; k < b.views.in.size(); ++k) b.views.in[k].data = args.in[k];
+  for (std::size_t k = 0; k < b.views.out.size(); ++k) b.views.out[k].data = args.out[k];
+  run_reference(NodeRef(*b.graph, 0), b.views.in, b.views.out);
+}
+
+}  // namespace
+
+constexpr KernelDef kReferenceKernel{.name = "reference",
+                                     .fields = kernel_detail::fields<ReferenceParams>,
+                                     .make = kernel_detail::make<ReferenceParams>,
+                                     .bind = make_bound_reference,
+                                     .run = run_bound_reference,
+                                     .may_throw = true};
+
+KernelCall reference_call(const NodeRef& node) {
+  return {kReferenceKernel, reference_params(node)};
+}
+
 }  // namespace stowage

@@ -56,7 +56,7 @@ void check_axes(const Layout& layout, const Shape& shape) {
 
 Mapping::Mapping(const Layout& layout, const Shape& shape, int element_bytes,
                  std::int64_t row_pitch)
-    : layout_(layout), shape_(shape), element_bytes_(element_bytes) {
+    : layout_(layout), shape_(shape), element_bytes_(element_bytes), row_pitch_(row_pitch) {
   if (element_bytes < 1 || element_bytes > 16) {
     fail(ErrorCode::usage, "a scalar of ", element_bytes, " bytes is not possible");
   }

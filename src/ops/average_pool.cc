@@ -72,6 +72,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 constexpr ForeignName kNames[] = {{"onnx", "AveragePool"},
                                   {"onnx", "GlobalAveragePool", make_global}};
 
+constexpr const KernelDef* kKernels[] = {&kAveragePool[0], &kAveragePool[1]};
+
 constexpr OpDef kOps[] = {{
     .name = "average_pool",
     .aliases = kNames,
@@ -79,6 +81,7 @@ constexpr OpDef kOps[] = {{
     .infer = infer,
     .reference = reference,
     .offers = offers,
+    .kernels = kKernels,
     .axes = pool_axes,
 }};
 

@@ -68,25 +68,44 @@ void reference(const ReferenceArgs& args) {
   });
 }
 
+struct BatchNormParams {
+  Mapping out;
+  Follower x, channels;  ///< `channels`: scale and shift in the layout of the channels of x
+  float epsilon = 0;
+
+  void fields(Archive& a) { a("out", out)("x", x)("channels", channels)("epsilon", epsilon); }
+};
+
 /// x * scale + shift with both in the layout of the channels of x.
 struct Affine {
-  Affine(const Mapping& out, const Follower& x, const Follower& channels, const Ints& at_channel,
-         std::span<const float> scale_, std::span<const float> shift_)
-      : kernel({Fn::affine, 0, 0}, out, {x, channels, channels}),
-        scale(at(channels.mapping.cells()) + kVectorFloats, 0.0f),
-        shift(scale) {
-    for (std::size_t c = 0; c < at_channel.size(); ++c) {
-      scale[at(at_channel[c])] = scale_[c];
-      shift[at(at_channel[c])] = shift_[c];
-    }
-  }
-
-  /// The kernel reads up to a vector behind the last cell.
-  static constexpr std::size_t kVectorFloats = 16;
-
   ElementwiseKernel kernel;
   std::vector<float> scale, shift;
 };
+
+Affine bind(const BatchNormParams& p, const BindArgs& args) {
+  // The kernel reads up to a vector behind the last cell.
+  constexpr std::size_t kVectorFloats = 16;
+  const std::size_t cells = at(p.channels.mapping.cells()) + kVectorFloats;
+  Affine affine{{{Fn::affine, 0, 0}, p.out, {p.x, p.channels, p.channels}},
+                std::vector<float>(cells, 0.0f),
+                std::vector<float>(cells, 0.0f)};
+  for (std::int64_t c = 0; c < p.channels.mapping.shape()[0]; ++c) {
+    const auto v = [&](std::size_t i) { return static_cast<double>(args.constant<float>(i)[c]); };
+    const double scale = v(1) / std::sqrt(v(4) + static_cast<double>(p.epsilon));
+    const auto cell = at(p.channels.mapping.offset(std::span(&c, 1)));
+    affine.scale[cell] = static_cast<float>(scale);
+    affine.shift[cell] = static_cast<float>(v(2) - v(3) * scale);
+  }
+  return affine;
+}
+
+void run(const Affine& affine, const KernelArgs& args) noexcept {
+  const float* in[] = {args.input<float>(0), affine.scale.data(), affine.shift.data()};
+  affine.kernel.run(in, args.output<float>(0), args.pool);
+}
+
+constexpr KernelDef kKernel = kernel_def<BatchNormParams, bind, run>("batch_norm");
+constexpr const KernelDef* kKernels[] = {&kKernel};
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
@@ -96,43 +115,24 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
   if (shape.rank() < 2) return;
   for (const Layout& layout : elementwise_layouts(request)) {
-    const Mapping mapping(layout, node.output().shape, sizeof(float));
-    const Follower x = broadcast_follower(node, 0, layout);
     std::vector<Axis> others(node.output().shape.axes().begin(), node.output().shape.axes().end());
     const Axis channel = others[1];
     others.erase(others.begin() + 1);
     const Shape vector(std::span(&channel, 1), std::span(&shape.extents()[1], 1));
-    Follower channels{Mapping(layout.without(others), vector, sizeof(float))};
-    channels.axis[1] = 0;
+    BatchNormParams params;
+    params.out = Mapping(layout, node.output().shape, sizeof(float));
+    params.x = broadcast_follower(node, 0, layout);
+    params.channels.mapping = Mapping(layout.without(others), vector, sizeof(float));
+    params.channels.axis[1] = 0;
+    params.epsilon = node.attrs().real("epsilon", 1e-5f);
     Offer offer;
-    offer.kernel = "batch_norm";
     offer.out = {layout};
-    offer.in = {x.mapping.layout()};
+    offer.in = {params.x.mapping.layout()};
     for (int i = 1; i < 5; ++i) offer.in.push_back(Layout::row_major(node.shape(i)));
     offer.in_place = 0;
     offer.flops = 2 * static_cast<double>(shape.elements());
     offer.efficiency = 0.25;
-    const std::array<std::shared_ptr<const Tensor>, 4> p = {
-        node.input(1).constant, node.input(2).constant, node.input(3).constant,
-        node.input(4).constant};
-    const float epsilon = node.attrs().real("epsilon", 1e-5f);
-    offer.bind = [mapping, x, channels, p, epsilon]() -> Kernel {
-      std::vector<float> scale, shift;
-      Ints at_channel;
-      for (std::int64_t c = 0; c < channels.mapping.shape()[0]; ++c) {
-        const auto v = [&](std::size_t i) { return static_cast<double>(p[i]->as<float>()[at(c)]); };
-        const double s = v(0) / std::sqrt(v(3) + static_cast<double>(epsilon));
-        scale.push_back(static_cast<float>(s));
-        shift.push_back(static_cast<float>(v(1) - v(2) * s));
-        at_channel.push_back(channels.mapping.offset(std::span(&c, 1)));
-      }
-      const auto affine =
-          std::make_shared<const Affine>(mapping, x, channels, at_channel, scale, shift);
-      return [affine](const KernelArgs& args) {
-        const float* in[] = {args.input<float>(0), affine->scale.data(), affine->shift.data()};
-        affine->kernel.run(in, args.output<float>(0), args.pool);
-      };
-    };
+    offer.call = {kKernel, std::move(params)};
     out.push_back(std::move(offer));
   }
 }
@@ -143,6 +143,7 @@ constexpr OpDef kBatchNorm[] = {{.name = "batch_norm",
                                  .infer = infer,
                                  .reference = reference,
                                  .offers = offers,
+                                 .kernels = kKernels,
                                  .axes = link_images}};
 
 }  // namespace

@@ -332,16 +332,16 @@ using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
 
 template <Fn F>
 void fast(const OfferRequest& request, std::vector<Offer>& out) {
-  offer_elementwise(request, out, request.node.node().op->name, {F, 0, 0});
+  offer_elementwise(request, out, {F, 0, 0});
 }
 
 template <Fn F>
 void fast_chain(const OfferRequest& request, std::vector<Offer>& out) {
-  offer_chain(request, out, request.node.node().op->name, F, 1.0f);
+  offer_chain(request, out, F, 1.0f);
 }
 
 void fast_mean(const OfferRequest& request, std::vector<Offer>& out) {
-  offer_chain(request, out, "mean", Fn::add, 1.0f / static_cast<float>(request.node.input_count()));
+  offer_chain(request, out, Fn::add, 1.0f / static_cast<float>(request.node.input_count()));
 }
 
 /// Powers that are something simpler.
@@ -363,9 +363,9 @@ void fast_pow(const OfferRequest& request, std::vector<Offer>& out) {
   };
 
   for (const Line& line : {Line{2, Fn::square}, Line{0.5, Fn::sqrt}, Line{-1, Fn::reciprocal}}) {
-    if (line.exponent == exponent) offer_elementwise(request, out, "pow", {line.fn, 0, 0}, 1);
+    if (line.exponent == exponent) offer_elementwise(request, out, {line.fn, 0, 0}, 1);
   }
-  if (exponent == 1) offer_elementwise(request, out, "pow", {Fn::scale, 1, 0}, 1);
+  if (exponent == 1) offer_elementwise(request, out, {Fn::scale, 1, 0}, 1);
 }
 
 constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
@@ -376,7 +376,9 @@ constexpr OpDef record(std::string_view name, std::span<const ForeignName> alias
           .category = Category::transposable,
           .infer = infer,
           .reference = reference_,
-          .offers = offers};
+          .offers = offers,
+          .kernels =
+              offers == nullptr ? std::span<const KernelDef* const>() : elementwise_kernel(name)};
 }
 
 constexpr OpDef with_activation(OpDef op, std::optional<Activation> (*hook)(const NodeRef&)) {

@@ -65,6 +65,36 @@ void reference(const ReferenceArgs& args) {
                 args.out[0].mapping.shape().elements());
 }
 
+struct CastParams {
+  DType from = DType::f32, to = DType::f32;
+  Mapping out;
+  Follower x;
+
+  void fields(Archive& a) { a("from", from)("to", to)("out", out)("x", x); }
+};
+
+struct BoundCast {
+  DType from, to;
+  std::vector<StridedLoop<2>> loops;
+  std::int64_t run;
+};
+
+BoundCast bind(const CastParams& p) {
+  BoundCast b{p.from, p.to, digit_loops<2>(p.out, {p.x}), 1};
+  b.run = take_run(b.loops);
+  return b;
+}
+
+void run(const BoundCast& b, const KernelArgs& args) noexcept {
+  for_each_offset(b.loops.data(), b.loops.size(), [&](const auto& offset) {
+    cast_elements(b.from, args.in[0] + offset[1] * dtype_bytes(b.from), b.to,
+                  args.out[0] + offset[0] * dtype_bytes(b.to), b.run);
+  });
+}
+
+constexpr KernelDef kKernel = kernel_def<CastParams, bind, run>("cast");
+constexpr const KernelDef* kKernels[] = {&kKernel};
+
 /// Any layout; zero stays zero in its tails.
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
@@ -73,23 +103,14 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   for (const Layout& layout : elementwise_layouts(request)) {
     const Follower x = broadcast_follower(node, 0, layout);
     const Mapping in(x.mapping.layout(), node.shape(0), dtype_bytes(from));
-    auto loops =
-        digit_loops<2>(Mapping(layout, node.output().shape, dtype_bytes(to)), {{in, x.axis}});
-    const std::int64_t run = take_run(loops);
     Offer offer;
-    offer.kernel = "cast";
+    offer.call = {
+        kKernel,
+        CastParams{from, to, Mapping(layout, node.output().shape, dtype_bytes(to)), {in, x.axis}}};
     offer.in = {in.layout()};
     offer.out = {layout};
     offer.flops = static_cast<double>(node.shape(0).elements());
     offer.efficiency = 0.02;
-    offer.bind = [loops, run, from, to]() -> Kernel {
-      return [loops, run, from, to](const KernelArgs& args) {
-        for_each_offset(loops.data(), loops.size(), [&](const auto& offset) {
-          cast_elements(from, args.in[0] + offset[1] * dtype_bytes(from), to,
-                        args.out[0] + offset[0] * dtype_bytes(to), run);
-        });
-      };
-    };
     out.push_back(std::move(offer));
   }
 }
@@ -107,6 +128,7 @@ constexpr OpDef kCast[] = {
      .infer = infer_cast,
      .reference = reference,
      .offers = offers,
+     .kernels = kKernels,
      .axes = axes},
     {.name = "cast_like",
      .aliases = onnx<"CastLike">,

@@ -59,7 +59,7 @@ std::optional<Activation> activation(const NodeRef& node) {
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const auto bounds = activation(request.node);
-  if (bounds) offer_elementwise(request, out, "clip", {Fn::clip, bounds->a, bounds->b}, 1);
+  if (bounds) offer_elementwise(request, out, {Fn::clip, bounds->a, bounds->b}, 1);
 }
 
 constexpr OpDef kClip[] = {{.name = "clip",
@@ -68,6 +68,7 @@ constexpr OpDef kClip[] = {{.name = "clip",
                             .infer = infer,
                             .reference = reference,
                             .offers = offers,
+                            .kernels = elementwise_kernel("clip"),
                             .activation = activation}};
 
 }  // namespace

@@ -113,11 +113,75 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
+/// The parts of a tensor along an axis, in one layout.
+struct PartsParams {
+  struct Part {
+    bool there = false;      ///< it is an operand and has elements
+    std::int64_t begin = 0;  ///< along the axis
+    Mapping mapping;
+
+    void fields(Archive& a) { a("there", there)("begin", begin)("mapping", mapping); }
+  };
+
+  int axis = 0;
+  Mapping whole;
+  std::vector<Part> parts;
+
+  void fields(Archive& a) { a("axis", axis)("whole", whole)("parts", parts); }
+};
+
 /// A copy between the whole and one part, in one layout.
 struct Piece {
   std::size_t part;
-  std::shared_ptr<const BoxCopy> copy;
+  BoxCopy copy;
 };
+
+template <bool Split>
+std::vector<Piece> pieces_of(const PartsParams& p) {
+  std::vector<Piece> pieces;
+  for (std::size_t i = 0; i < p.parts.size(); ++i) {
+    const PartsParams::Part& part = p.parts[i];
+    if (!part.there) continue;
+    const auto map = [&](int axis, std::int64_t x) { return axis == p.axis ? part.begin + x : x; };
+    pieces.push_back(
+        {i,
+         BoxCopy(part.mapping, p.whole,
+                 Split ? BoxCopy::Direction::into_walked : BoxCopy::Direction::from_walked, map)});
+  }
+  return pieces;
+}
+
+struct BoundParts {
+  std::vector<Piece> pieces;
+  std::vector<std::pair<std::size_t, TailZero>> tails;  ///< by output
+};
+
+template <bool Split>
+BoundParts bind(const PartsParams& p) {
+  BoundParts b{pieces_of<Split>(p), {}};
+  const auto add = [&](std::size_t output, const Mapping& written) {
+    if (TailZero tails(written); !tails.empty()) b.tails.emplace_back(output, std::move(tails));
+  };
+  if (!Split) add(0, p.whole);
+  for (std::size_t i = 0; Split && i < p.parts.size(); ++i) {
+    if (p.parts[i].there) add(i, p.parts[i].mapping);
+  }
+  return b;
+}
+
+template <bool Split>
+void run(const BoundParts& b, const KernelArgs& args) noexcept {
+  for (const Piece& p : b.pieces) {
+    const std::byte* from = args.in[Split ? 0 : p.part];
+    std::byte* to = args.out[Split ? p.part : 0];
+    if (!p.copy.in_place(from, to)) p.copy.run(from, to, args.pool);
+  }
+  for (const auto& [output, tails] : b.tails) tails.run(args.out[output]);
+}
+
+constexpr KernelDef kConcatKernel = kernel_def<PartsParams, bind<false>, run<false>>("concat");
+constexpr KernelDef kSplitKernel = kernel_def<PartsParams, bind<true>, run<true>>("split");
+constexpr const KernelDef* kKernels[] = {&kConcatKernel, &kSplitKernel};
 
 /// One layout for all: that of any part or of the whole.
 template <bool Split>
@@ -150,57 +214,45 @@ template <bool Split>
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape& whole = Split ? node.shape(0) : node.output().shape;
-  const auto axis = static_cast<int>(node.attrs().integer("axis", 0));
-  const auto& parts = Split ? node.node().outputs : node.node().inputs;
+  const auto& operands = Split ? node.node().outputs : node.node().inputs;
+  const Ints split = node.attrs().integers("split");
   const int size = dtype_bytes(node.dtype(0));
   if (whole.elements() == 0) return;
   for (const Layout& layout : layouts_of<Split>(request)) {
-    const Mapping mapping(layout, whole, size);
-    std::vector<Piece> pieces;
+    PartsParams params;
+    params.axis = static_cast<int>(node.attrs().integer("axis", 0));
+    params.whole = Mapping(layout, whole, size);
     std::vector<Layout> part_layouts;
-    std::vector<std::pair<std::size_t, Mapping>> written;
     std::int64_t begin = 0;
-    double count = 0;
-    const Ints split = node.attrs().integers("split");
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      if (parts[p] == kNoValue) {
-        part_layouts.emplace_back();
-        begin += split[p];
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      auto& part = params.parts.emplace_back();
+      auto& part_layout = part_layouts.emplace_back();
+      part.begin = begin;
+      if (operands[i] == kNoValue) {
+        begin += split[i];
         continue;
       }
-      const Shape& shape = node.graph().value(parts[p]).shape;
-      const Mapping part(same_position_layout(whole, shape, layout), shape, size);
-      part_layouts.push_back(part.layout());
-      if (Split) written.emplace_back(p, part);
-      if (shape.elements() > 0) {
-        pieces.push_back(
-            {p, std::make_shared<const BoxCopy>(
-                    part, mapping,
-                    Split ? BoxCopy::Direction::into_walked : BoxCopy::Direction::from_walked,
-                    [axis, begin](int i, std::int64_t x) { return i == axis ? begin + x : x; })});
-        count += pieces.back().copy->pieces();
-      }
-      begin += shape[axis];
+      const Shape& shape = node.graph().value(operands[i]).shape;
+      part_layout = same_position_layout(whole, shape, layout);
+      part.mapping = Mapping(part_layout, shape, size);
+      part.there = shape.elements() > 0;
+      begin += shape[params.axis];
     }
-    if (!Split) written.emplace_back(0, mapping);
     Offer offer;
-    offer.kernel = Split ? "split" : "concat";
+    auto& views = Split ? offer.outputs_in_input : offer.inputs_in_output;
+    for (const Piece& piece : pieces_of<Split>(params)) {
+      const double flops = copy_flops(piece.copy.pieces());
+      const PartsParams::Part& part = params.parts[piece.part];
+      const auto offset = part_offset(params.whole, part.mapping, params.axis, part.begin);
+      if (offset) views.push_back({static_cast<int>(piece.part), *offset, flops});
+      offer.flops += flops;
+    }
+    // All parts of one are stretches or none is.
+    const auto count = std::ranges::count(params.parts, true, &PartsParams::Part::there);
+    if (std::ssize(views) != count) views.clear();
     offer.in = Split ? std::vector{layout} : part_layouts;
     offer.out = Split ? part_layouts : std::vector{layout};
-    offer.flops = copy_flops(count);
-    offer.bind = [pieces, written]() -> Kernel {
-      std::vector<std::pair<std::size_t, TailZero>> zero;
-      for (const auto& [o, m] : written) {
-        if (TailZero tails(m); !tails.empty()) zero.emplace_back(o, std::move(tails));
-      }
-      const auto tails = std::make_shared<const decltype(zero)>(std::move(zero));
-      return [pieces, tails](const KernelArgs& args) {
-        for (const Piece& p : pieces) {
-          p.copy->run(args.in[Split ? 0 : p.part], args.out[Split ? p.part : 0], args.pool);
-        }
-        for (const auto& [o, t] : *tails) t.run(args.out[o]);
-      };
-    };
+    offer.call = {Split ? kSplitKernel : kConcatKernel, std::move(params)};
     out.push_back(std::move(offer));
   }
 }
@@ -212,6 +264,7 @@ constexpr OpDef kConcat[] = {
      .infer = infer_concat,
      .reference = reference<false>,
      .offers = offers<false>,
+     .kernels = std::span(kKernels).first<1>(),
      .axes = link_positions},
     {.name = "split",
      .aliases = onnx<"Split">,
@@ -219,6 +272,7 @@ constexpr OpDef kConcat[] = {
      .infer = infer_split,
      .reference = reference<true>,
      .offers = offers<true>,
+     .kernels = std::span(kKernels).last<1>(),
      .axes = link_positions},
 };
 

@@ -120,6 +120,8 @@ void axes(const NodeRef& node, AxisLinks& links) { link_convolution(node, links,
 
 constexpr ForeignName kNames[] = {{"onnx", "Conv"}};
 
+constexpr const KernelDef* kKernels[] = {&kConvBlocked, &kConvChannelsLast, &kConvDepthwise};
+
 constexpr OpDef kOps[] = {{
     .name = "conv",
     .aliases = kNames,
@@ -127,6 +129,7 @@ constexpr OpDef kOps[] = {{
     .infer = infer,
     .reference = reference,
     .offers = offers,
+    .kernels = kKernels,
     .axes = axes,
     .epilogue = true,
 }};

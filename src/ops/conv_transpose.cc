@@ -3,7 +3,7 @@
 // pixels with the same remainder modulo the strides (a phase) see the same taps; within a phase
 // it is a convolution.
 #include <algorithm>
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/checked.h"
@@ -202,15 +202,12 @@ void run_task(const Deconv& d, const KernelArgs& args, std::int64_t task) noexce
   task -= phase.first_task;
   const std::int64_t share = task % phase.grid.shares, block = task / phase.grid.shares;
 
-  const auto optional = [&](int i, std::int64_t at) {
-    return i < 0 ? nullptr : args.input<float>(static_cast<std::size_t>(i)) + at;
-  };
   const std::int64_t out = n * d.out_image + g * d.out_group, channel = g * d.group_channels;
   PixelGemmCall call;
   call.weights = args.input<float>(1) + g * d.w_group;
-  call.bias = optional(d.ports.bias, channel);
-  call.residual = optional(d.ports.residual, out);
-  call.slope = optional(d.ports.slope, d.ports.one_slope ? 0 : channel);
+  call.bias = args.optional_input<float>(d.ports.bias, channel);
+  call.residual = args.optional_input<float>(d.ports.residual, out);
+  call.slope = args.optional_input<float>(d.ports.slope, d.ports.one_slope ? 0 : channel);
   call.out = args.output<float>(0) + out;
   const std::int64_t panels = phase.gemm.panels(tile_lanes());
   call.panel_begin = panels * share / phase.grid.shares;
@@ -263,6 +260,93 @@ bool add_phases(const PixelGemm& gemm, std::int64_t tap_floats, int threads, Dec
   return true;
 }
 
+struct DeconvParams {
+  Window w;
+  std::int64_t batch = 1, group = 1;
+  std::int64_t in_channels = 1, out_channels = 1;  ///< of one group
+  bool blocked = true;
+  EpiloguePorts ports;
+  Activation activation;
+  int threads = 1;
+
+  void fields(Archive& a) {
+    a("w", w)("batch", batch)("group", group);
+    a("in_channels", in_channels)("out_channels", out_channels)("blocked", blocked);
+    a("ports", ports)("activation", activation)("threads", threads);
+  }
+};
+
+/// Floats of a row of weights: a panel of output channels.
+std::int64_t weights_row(std::int64_t out_channels) {
+  const std::int64_t lanes = tile_lanes();
+  return tile_panel(ceil_div(out_channels, lanes)) * lanes;
+}
+
+/// Nothing when there are too many phases or taps.
+std::optional<Deconv> place(const DeconvParams& p) {
+  const std::int64_t lanes = tile_lanes();
+  const std::int64_t all_in = p.in_channels * p.group, all_out = p.out_channels * p.group;
+  const std::int64_t out_blocks = ceil_div(p.out_channels, lanes);
+  const std::int64_t in_blocks = ceil_div(p.in_channels, lanes);
+  Deconv d;
+  d.w = p.w;
+  d.batch = p.batch;
+  d.group = p.group;
+  d.group_channels = p.out_channels;
+  d.ports = p.ports;
+  PixelGemm g;
+  g.channels = p.out_channels;
+  g.panel = tile_panel(out_blocks);
+  g.w_row = weights_row(p.out_channels);
+  g.activation = p.activation;
+  g.one_slope = p.ports.one_slope;
+  std::int64_t tap_floats = 0;
+  if (p.blocked) {
+    const std::int64_t plane = d.w.in_pixels() * lanes;
+    d.in_pixel = d.out_pixel = lanes;
+    d.in_image = ceil_div(all_in, lanes) * plane;
+    d.in_group = in_blocks * plane;
+    g.outer = in_blocks;
+    g.in_outer = plane;
+    g.run = in_blocks == 1 ? p.in_channels : lanes;
+    g.last_run = p.in_channels - (in_blocks - 1) * lanes;
+    tap_floats = lanes * g.w_row;
+    g.w_outer = d.w.taps() * tap_floats;
+    g.w_panel = ceil_div(all_in, lanes) * g.w_outer;
+    d.w_group = in_blocks * g.w_outer;
+    g.out_block = d.w.out_pixels() * lanes;
+    d.out_image = ceil_div(all_out, lanes) * g.out_block;
+    d.out_group = out_blocks * g.out_block;
+  } else {
+    d.in_pixel = all_in;
+    d.in_image = d.w.in_pixels() * all_in;
+    d.in_group = p.in_channels;
+    g.run = g.last_run = p.in_channels;
+    tap_floats = all_in * g.w_row;
+    g.w_panel = d.w.taps() * tap_floats;
+    d.w_group = p.in_channels * g.w_row;
+    g.out_block = lanes;
+    g.out_padded = false;
+    d.out_pixel = all_out;
+    d.out_image = d.w.out_pixels() * all_out;
+    d.out_group = p.out_channels;
+  }
+  if (!add_phases(g, tap_floats, p.threads, d)) return std::nullopt;
+  return d;
+}
+
+Deconv bind(const DeconvParams& p) { return *place(p); }
+
+void run(const Deconv& d, const KernelArgs& args) noexcept {
+  parallel(args.pool, static_cast<std::size_t>(d.batch * d.group * d.tasks),
+           [&](std::size_t i) { run_task(d, args, static_cast<std::int64_t>(i)); });
+}
+
+constexpr KernelDef kBlocked = kernel_def<DeconvParams, bind, run>("conv_transpose_blocked");
+constexpr KernelDef kChannelsLast =
+    kernel_def<DeconvParams, bind, run>("conv_transpose_channels_last");
+constexpr const KernelDef* kKernels[] = {&kBlocked, &kChannelsLast};
+
 void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers) {
   const NodeRef& node = request.node;
   const Shape& x = node.shape(0);
@@ -273,62 +357,30 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
   if (blocked && group > 1 && (group_in % lanes != 0 || group_out % lanes != 0)) return;
   if (!blocked && group_in > kZeroRun) return;
 
-  auto d = std::make_shared<Deconv>();
-  d->w = window_of(node.attrs(), k.extents().subspan(2), x, y);
-  d->batch = x[0];
-  d->group = group;
-  d->group_channels = group_out;
-  d->ports = epilogue_ports(node);
-  PixelGemm g;
-  const std::int64_t out_blocks = ceil_div(group_out, lanes), in_blocks = ceil_div(group_in, lanes);
-  g.channels = group_out;
-  g.panel = tile_panel(out_blocks);
-  g.w_row = g.panel * lanes;
-  g.activation = node.node().epilogue.activation;
-  g.one_slope = d->ports.one_slope;
-  std::int64_t tap_floats = 0;
-  if (blocked) {
-    const std::int64_t plane = d->w.in_pixels() * lanes;
-    d->in_pixel = d->out_pixel = lanes;
-    d->in_image = ceil_div(x[1], lanes) * plane;
-    d->in_group = in_blocks * plane;
-    g.outer = in_blocks;
-    g.in_outer = plane;
-    g.run = in_blocks == 1 ? group_in : lanes;
-    g.last_run = group_in - (in_blocks - 1) * lanes;
-    tap_floats = lanes * g.w_row;
-    g.w_outer = d->w.taps() * tap_floats;
-    g.w_panel = ceil_div(x[1], lanes) * g.w_outer;
-    d->w_group = in_blocks * g.w_outer;
-    g.out_block = d->w.out_pixels() * lanes;
-    d->out_image = ceil_div(y[1], lanes) * g.out_block;
-    d->out_group = out_blocks * g.out_block;
-  } else {
-    d->in_pixel = x[1];
-    d->in_image = d->w.in_pixels() * x[1];
-    d->in_group = group_in;
-    g.run = g.last_run = group_in;
-    tap_floats = x[1] * g.w_row;
-    g.w_panel = d->w.taps() * tap_floats;
-    d->w_group = group_in * g.w_row;
-    g.out_block = lanes;
-    g.out_padded = false;
-    d->out_pixel = y[1];
-    d->out_image = d->w.out_pixels() * y[1];
-    d->out_group = group_out;
-  }
-  if (!add_phases(g, tap_floats, request.target.threads, *d)) return;
+  DeconvParams params;
+  params.w = window_of(node.attrs(), k.extents().subspan(2), x, y);
+  params.batch = x[0];
+  params.group = group;
+  params.in_channels = group_in;
+  params.out_channels = group_out;
+  params.blocked = blocked;
+  params.ports = epilogue_ports(node);
+  params.activation = node.node().epilogue.activation;
+  params.threads = request.target.threads;
+  const auto d = place(params);
+  if (!d) return;
 
   Offer o;
-  o.kernel = blocked ? "conv_transpose_blocked" : "conv_transpose_channels_last";
+  o.call = {blocked ? kBlocked : kChannelsLast, params};
   o.in.resize(node.node().inputs.size());
   const int block = static_cast<int>(lanes);
+  const std::int64_t row = weights_row(group_out);
   const std::string taps = spatial_text(k);
   o.in[0] = blocked ? Layout::blocked(x, 1, block) : channels_last(x);
   o.in[1] = layout_by_position(
-      k, blocked ? text("$1/", g.w_row, " $0/", lanes, taps, " $0%", lanes, " $1%", g.w_row)
-                 : text("$1/", g.w_row, taps, " $0 $1%", g.w_row));
-  if (d->ports.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
+      k, blocked ? text("$1/", row, " $0/", lanes, taps, " $0%", lanes, " $1%", row)
+                 : text("$1/", row, taps, " $0 $1%", row));
+  if (params.ports.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
   o.out = {blocked ? Layout::blocked(y, 1, block) : channels_last(y)};
   add_epilogue_layouts(node, o.out[0], lanes, o.in);
   o.flops = 2.0 * static_cast<double>(x.elements()) * static_cast<double>(group_out * d->w.taps());
@@ -339,12 +391,6 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
     work.spent += part.spent;
   }
   o.efficiency = work.efficiency();
-  o.bind = [d] {
-    return Kernel([d](const KernelArgs& args) {
-      parallel(args.pool, static_cast<std::size_t>(d->batch * d->group * d->tasks),
-               [&](std::size_t i) { run_task(*d, args, static_cast<std::int64_t>(i)); });
-    });
-  };
   offers.push_back(std::move(o));
 }
 
@@ -369,6 +415,7 @@ constexpr OpDef kOps[] = {{
     .infer = infer,
     .reference = reference,
     .offers = offers,
+    .kernels = kKernels,
     .axes = axes,
     .epilogue = true,
 }};

@@ -94,6 +94,16 @@ struct Blocks {
   Shape fine_space, fine_depth;
 };
 
+struct BlocksParams : CopyParams {
+  BoxCopy::IndexMap map(const BindArgs&) const {
+    return [](int, std::int64_t i) { return i; };
+  }
+};
+
+constexpr KernelDef kDepthToSpaceKernel = copy_row<BlocksParams>("depth_to_space");
+constexpr KernelDef kSpaceToDepthKernel = copy_row<BlocksParams>("space_to_depth");
+constexpr const KernelDef* kKernels[] = {&kDepthToSpaceKernel, &kSpaceToDepthKernel};
+
 /// Any layout on either side, as long as it does not cut the blocks.
 template <bool ToSpace>
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
@@ -108,21 +118,16 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     for (const Offer& o : out) {
       if (o.in[0] == from && o.out[0] == to) return;
     }
-    const auto copy = std::make_shared<const BoxCopy>(
-        Mapping(*fine_to, blocks.fine_space, size), Mapping(*fine_from, blocks.fine_space, size),
-        BoxCopy::Direction::into_walked, [](int, std::int64_t i) { return i; });
+    BlocksParams params;
+    params.to = Mapping(*fine_to, blocks.fine_space, size);
+    params.from = Mapping(*fine_from, blocks.fine_space, size);
+    params.written = Mapping(to, y, size);
     Offer offer;
-    offer.kernel = std::string(node.node().op->name);
     offer.in = {from};
     offer.out = {to};
-    offer.flops = copy_flops(copy->pieces());
-    offer.bind = [copy, mapping = Mapping(to, y, size)]() -> Kernel {
-      const auto tails = std::make_shared<const TailZero>(mapping);
-      return [copy, tails](const KernelArgs& args) {
-        copy->run(args.in[0], args.out[0], args.pool);
-        tails->run(args.out[0]);
-      };
-    };
+    offer.flops = copy_flops(
+        BoxCopy(params.to, params.from, BoxCopy::Direction::into_walked, params.map({})).pieces());
+    offer.call = {ToSpace ? kDepthToSpaceKernel : kSpaceToDepthKernel, std::move(params)};
     out.push_back(std::move(offer));
   };
   for (const Layout& from : request.candidates(node.node().inputs[0])) {
@@ -150,6 +155,7 @@ constexpr OpDef kDepthToSpace[] = {
      .infer = infer_depth_to_space,
      .reference = reference<true>,
      .offers = offers<true>,
+     .kernels = std::span(kKernels).first<1>(),
      .axes = axes},
     {.name = "space_to_depth",
      .aliases = onnx<"SpaceToDepth">,
@@ -157,6 +163,7 @@ constexpr OpDef kDepthToSpace[] = {
      .infer = infer_space_to_depth,
      .reference = reference<false>,
      .offers = offers<false>,
+     .kernels = std::span(kKernels).last<1>(),
      .axes = axes},
 };
 

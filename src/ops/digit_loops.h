@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "stowage/layout.h"
+#include "kernels/kernel.h"
 
 namespace stowage {
 
@@ -18,6 +18,8 @@ namespace stowage {
 struct Follower {
   Mapping mapping;
   std::array<int, kMaxRank> axis{-1, -1, -1, -1, -1, -1, -1, -1};
+
+  void fields(Archive& a) { a("mapping", mapping)("axis", axis); }
 };
 
 /// A loop with one stride, in cells, for the leader and each follower.

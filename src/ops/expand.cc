@@ -64,13 +64,20 @@ void tile_reference(const ReferenceArgs& args) {
 
 /// Among floats, stretching is what broadcasting does.
 void expand_offers(const OfferRequest& request, std::vector<Offer>& out) {
-  offer_elementwise(request, out, "expand", {Fn::scale, 1.0f, 0});
+  offer_elementwise(request, out, {Fn::scale, 1.0f, 0});
 }
 
+struct TileParams : CopyParams {
+  BoxCopy::IndexMap map(const BindArgs&) const {
+    return [this](int axis, std::int64_t x) { return x % from.shape()[axis]; };
+  }
+};
+
+constexpr KernelDef kTile = copy_row<TileParams>("tile");
+constexpr const KernelDef* kTileKernels[] = {&kTile};
+
 void tile_offers(const OfferRequest& request, std::vector<Offer>& out) {
-  const Ints extents = extents_of(request.node.shape(0));
-  offer_box_copy(request, out, "tile",
-                 [extents](int axis, std::int64_t x) { return x % extents[at(axis)]; });
+  offer_copy(request, out, kTile, TileParams{});
 }
 
 constexpr OpDef kExpand[] = {
@@ -80,6 +87,7 @@ constexpr OpDef kExpand[] = {
      .infer = infer_expand,
      .reference = expand_reference,
      .offers = expand_offers,
+     .kernels = elementwise_kernel("expand"),
      .axes = link_elementwise},
     {.name = "tile",
      .aliases = onnx<"Tile">,
@@ -87,6 +95,7 @@ constexpr OpDef kExpand[] = {
      .infer = infer_tile,
      .reference = tile_reference,
      .offers = tile_offers,
+     .kernels = kTileKernels,
      .axes = link_positions},
 };
 

@@ -132,44 +132,67 @@ void gather_nd_reference(const ReferenceArgs& args) {
   }
 }
 
+/// Elements of `axis` by indices that are known before run.
+struct GatherParams : CopyParams {
+  int axis = 0;
+  DType index_dtype = DType::i64;
+  std::int64_t count = 1;  ///< of the indices
+
+  void fields(Archive& a) {
+    CopyParams::fields(a);
+    a("axis", axis)("index_dtype", index_dtype)("count", count);
+  }
+
+  BoxCopy::IndexMap map(const BindArgs& args) const {
+    const std::int64_t extent = from.shape()[axis];
+    Ints indices;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t index = index_dtype == DType::i64 ? args.constant<std::int64_t>(1)[i]
+                                                           : args.constant<std::int32_t>(1)[i];
+      indices.push_back(index < 0 ? index + extent : index);
+    }
+    return [a = axis, indices = std::move(indices)](int other, std::int64_t x) {
+      return other == a ? indices[at(x)] : x;
+    };
+  }
+};
+
+constexpr KernelDef kKernel = copy_row<GatherParams>("gather");
+constexpr const KernelDef* kKernels[] = {&kKernel};
+
 /// With indices that are known, at most one axis of them: a copy in any layout.
 void gather_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape &x = node.shape(0), &y = node.output().shape;
-  const auto axis = static_cast<int>(node.attrs().integer("axis", 0));
+  GatherParams params;
+  params.axis = static_cast<int>(node.attrs().integer("axis", 0));
   if (node.constant(1) == nullptr || node.rank(1) > 1 || y.elements() == 0) return;
-  Ints indices = node.constant_ints(1);
-  for (std::int64_t& i : indices) {
-    if (i < -x[axis] || i >= x[axis]) return;  // the reference says so
-    if (i < 0) i += x[axis];
+  const std::int64_t extent = x[params.axis];
+  for (const std::int64_t i : node.constant_ints(1)) {
+    if (i < -extent || i >= extent) return;  // the reference says so
   }
-  const BoxCopy::IndexMap map = [indices, axis](int a, std::int64_t i) {
-    return a == axis ? indices[at(i)] : i;
-  };
-  if (node.rank(1) == 1) return offer_box_copy(request, out, "gather", map);
+  params.index_dtype = node.dtype(1);
+  params.count = node.shape(1).elements();
+  const std::byte* constants[] = {nullptr, node.constant(1)->data()};
+  const BindArgs known{constants};
+  if (node.rank(1) == 1) return offer_copy(request, out, kKernel, params, known);
   // A single index drops its axis: the copy goes into a tensor that still has it, with extent 1.
   Ints extents = extents_of(x);
-  extents[at(axis)] = 1;
+  extents[at(params.axis)] = 1;
   const Shape one(x.axes(), extents);
   const int size = dtype_bytes(node.dtype(0));
   for (const Layout& layout : request.candidates(node.node().inputs[0])) {
-    const Mapping from(layout, x, size), to(layout, one, size);
     const auto result = relabelled(layout, one, y);
     if (!result) continue;
-    const auto copy =
-        std::make_shared<const BoxCopy>(to, from, BoxCopy::Direction::into_walked, map);
+    params.from = Mapping(layout, x, size);
+    params.to = params.written = Mapping(layout, one, size);
     Offer offer;
-    offer.kernel = "gather";
     offer.in = {layout, Layout::row_major(node.shape(1))};
     offer.out = {*result};
-    offer.flops = copy_flops(copy->pieces());
-    offer.bind = [copy, to]() -> Kernel {
-      const auto tails = std::make_shared<const TailZero>(to);
-      return [copy, tails](const KernelArgs& args) {
-        copy->run(args.in[0], args.out[0], args.pool);
-        tails->run(args.out[0]);
-      };
-    };
+    offer.flops = copy_flops(
+        BoxCopy(params.to, params.from, BoxCopy::Direction::into_walked, params.map(known))
+            .pieces());
+    offer.call = {kKernel, params};
     out.push_back(std::move(offer));
   }
 }
@@ -180,6 +203,7 @@ constexpr OpDef kGather[] = {
      .infer = infer_gather,
      .reference = gather_reference,
      .offers = gather_offers,
+     .kernels = kKernels,
      .axes = gather_axes},
     {.name = "gather_elements",
      .aliases = onnx<"GatherElements">,

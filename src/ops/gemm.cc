@@ -2,7 +2,6 @@
 // General matrix product: y = alpha a' b' + beta c, where a' is a or its transpose, likewise b',
 // and c broadcasts to y.
 #include <algorithm>
-#include <memory>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -14,16 +13,21 @@ namespace stowage {
 namespace {
 
 struct Facts {
-  std::int64_t m, n, k;
-  bool trans_a, trans_b;
-  float alpha, beta;
-  bool has_c;
-  std::int64_t c_rows, c_columns;  // extents of c, 1 where it broadcasts
+  std::int64_t m = 0, n = 0, k = 0;
+  bool trans_a = false, trans_b = false;
+  float alpha = 1, beta = 1;
+  bool has_c = false;
+  std::int64_t c_rows = 1, c_columns = 1;  ///< extents of c, 1 where it broadcasts
+
+  void fields(Archive& a) {
+    a("m", m)("n", n)("k", k)("trans_a", trans_a)("trans_b", trans_b)("alpha", alpha);
+    a("beta", beta)("has_c", has_c)("c_rows", c_rows)("c_columns", c_columns);
+  }
 };
 
 Facts facts_of(const NodeRef& node) {
   const Attributes& attrs = node.attrs();
-  Facts f{};
+  Facts f;
   f.trans_a = attrs.integer("transA", 0) != 0;
   f.trans_b = attrs.integer("transB", 0) != 0;
   f.alpha = attrs.real("alpha", 1.0f);
@@ -32,7 +36,6 @@ Facts facts_of(const NodeRef& node) {
   f.k = node.shape(0)[f.trans_a ? 0 : 1];
   f.n = node.shape(1)[f.trans_b ? 0 : 1];
   f.has_c = bias_input(node) >= 0;
-  f.c_rows = f.c_columns = 1;
   if (f.has_c) {
     const Shape& c = node.shape(2);
     if (c.rank() > 0) f.c_columns = c[c.rank() - 1];
@@ -98,20 +101,55 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
-struct Bound {
+struct GemmParams {
+  Facts f;
+  EpiloguePorts ports;
+  Activation activation;
+  bool b_heavy = false;  ///< b is more bytes than the rest
+  int threads = 1;
+
+  void fields(Archive& a) {
+    a("f", f)("ports", ports)("activation", activation)("b_heavy", b_heavy)("threads", threads);
+  }
+};
+
+struct Gemm {
   Facts f;
   MatrixProduct product;
   EpiloguePorts ports;
   bool c_is_bias = false, c_is_residual = false;
   bool scale_a = false, sum_c = false;  ///< made in scratch: alpha a; beta c plus residual
   std::size_t c_scratch = 0;            ///< where the latter begins, in floats
+  std::size_t scratch_floats = 0;
 };
 
-void run(const Bound& b, const KernelArgs& args) noexcept {
+Gemm bind(const GemmParams& p) {
+  const Facts& f = p.f;
+  Gemm b;
+  b.f = f;
+  b.ports = p.ports;
+  b.product.m = f.m;
+  b.product.n = f.n;
+  b.product.k = f.k;
+  b.product.prepare(p.threads, p.b_heavy);
+  b.product.gemm.activation = p.activation;
+  b.product.gemm.one_slope = p.ports.one_slope;
+  b.scale_a = f.alpha != 1;
+  if (b.scale_a) b.c_scratch = static_cast<std::size_t>(round_up(f.m * f.k, 16));
+  b.scratch_floats = b.c_scratch;
+  if (f.has_c) {
+    const bool plain = f.beta == 1;
+    b.c_is_bias = plain && f.c_rows == 1 && f.c_columns == f.n;
+    b.c_is_residual =
+        plain && !b.c_is_bias && f.c_rows == f.m && f.c_columns == f.n && p.ports.residual < 0;
+    b.sum_c = !b.c_is_bias && !b.c_is_residual;
+    if (b.sum_c) b.scratch_floats += static_cast<std::size_t>(f.m * f.n);
+  }
+  return b;
+}
+
+void run(const Gemm& b, const KernelArgs& args) noexcept {
   const Facts& f = b.f;
-  const auto optional = [&](int i) {
-    return i < 0 ? nullptr : args.input<float>(static_cast<std::size_t>(i));
-  };
   auto* scratch = reinterpret_cast<float*>(args.scratch);
   const float* a = args.input<float>(0);
   if (b.scale_a) {
@@ -121,9 +159,9 @@ void run(const Bound& b, const KernelArgs& args) noexcept {
   PixelGemmCall call;
   call.weights = args.input<float>(1);
   call.out = args.output<float>(0);
-  call.slope = optional(b.ports.slope);
-  call.residual = optional(b.ports.residual);
-  const float* c = optional(b.ports.bias);
+  call.slope = args.optional_input<float>(b.ports.slope);
+  call.residual = args.optional_input<float>(b.ports.residual);
+  const float* c = args.optional_input<float>(b.ports.bias);
   if (b.c_is_bias) call.bias = c;
   if (b.c_is_residual) call.residual = c;
   if (b.sum_c) {
@@ -140,6 +178,9 @@ void run(const Bound& b, const KernelArgs& args) noexcept {
   multiply(b.product, a, call, args.pool);
 }
 
+constexpr KernelDef kGemm = kernel_def<GemmParams, bind, run>("gemm_panels");
+constexpr const KernelDef* kKernels[] = {&kGemm};
+
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const std::int64_t lanes = tile_lanes();
@@ -149,42 +190,24 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
       f.k == 0) {
     return;
   }
-  auto b = std::make_shared<Bound>();
-  b->f = f;
-  b->ports = epilogue_ports(node);
-  MatrixProduct& p = b->product;
-  p.m = f.m;
-  p.n = f.n;
-  p.k = f.k;
-  const bool heavy = checked_mul(f.k, f.n) > f.m * f.k + y.elements();
-  p.prepare(request.target.threads, heavy);
-  p.gemm.activation = node.node().epilogue.activation;
-  p.gemm.one_slope = b->ports.one_slope;
+  const GemmParams params{f, epilogue_ports(node), node.node().epilogue.activation,
+                          checked_mul(f.k, f.n) > f.m * f.k + y.elements(), request.target.threads};
+  const Gemm b = bind(params);
+  const PixelGemm& gemm = b.product.gemm;
 
   Offer o;
-  o.kernel = "gemm_panels";
+  o.call = {kGemm, params};
   o.in.resize(node.node().inputs.size());
   o.in[0] = layout_by_position(node.shape(0), f.trans_a ? "$1 $0" : "$0 $1");
-  o.in[1] = panel_layout(node.shape(1), f.trans_b ? 1 : 0, f.trans_b ? 0 : 1, p.gemm);
+  o.in[1] = panel_layout(node.shape(1), f.trans_b ? 1 : 0, f.trans_b ? 0 : 1, gemm);
   o.out = {Layout::row_major(y)};
-  std::int64_t floats = 0;
-  b->scale_a = f.alpha != 1;
-  if (b->scale_a) floats = round_up(f.m * f.k, 16);
   if (f.has_c) {
-    const bool plain = f.beta == 1;
-    b->c_is_bias = plain && f.c_rows == 1 && f.c_columns == f.n;
-    b->c_is_residual =
-        plain && !b->c_is_bias && f.c_rows == f.m && f.c_columns == f.n && b->ports.residual < 0;
-    b->sum_c = !b->c_is_bias && !b->c_is_residual;
-    o.in[2] = b->c_is_bias ? padded_vector(node.shape(2), lanes) : Layout::row_major(node.shape(2));
-    b->c_scratch = static_cast<std::size_t>(floats);
-    if (b->sum_c) floats += y.elements();
+    o.in[2] = b.c_is_bias ? padded_vector(node.shape(2), lanes) : Layout::row_major(node.shape(2));
   }
-  o.scratch_bytes = static_cast<std::size_t>(floats) * sizeof(float);
+  o.scratch_bytes = b.scratch_floats * sizeof(float);
   add_epilogue_layouts(node, o.out[0], lanes, o.in);
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
-  o.efficiency = tile_work(p.gemm, f.m).efficiency();
-  o.bind = [b] { return Kernel([b](const KernelArgs& args) { run(*b, args); }); };
+  o.efficiency = tile_work(gemm, f.m).efficiency();
   out.push_back(std::move(o));
 }
 
@@ -197,6 +220,7 @@ constexpr OpDef kOps[] = {{
     .infer = infer,
     .reference = reference,
     .offers = offers,
+    .kernels = kKernels,
     .axes = nullptr,
     .epilogue = true,
 }};

@@ -5,7 +5,6 @@
 // batch comes first everywhere. Gates are input, output, forget, cell.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -57,6 +56,12 @@ struct Lstm {
   CellRule rule(std::int64_t d) const {
     const Gate* of = gates.data() + 3 * d;
     return {hidden, of[0], of[1], of[2], coupled, clip, cell_clip};
+  }
+
+  void fields(Archive& a) {
+    a("steps", steps)("batch", batch)("inputs", inputs)("hidden", hidden);
+    a("directions", directions)("reverse", reverse)("batch_first", batch_first);
+    a("coupled", coupled)("clip", clip)("cell_clip", cell_clip)("gates", gates);
   }
 
   /// The step that is the k-th of a sequence of `length`.
@@ -281,7 +286,7 @@ struct Scratch {
   std::int64_t floats() const { return 2 * state + gates; }
 };
 
-void run(const Lstm& l, const KernelArgs& args) {
+void run(const Lstm& l, const KernelArgs& args) noexcept {
   const Data<float> data = data_of<float>(args);
   const Scratch scratch(l.hidden);
   const std::int64_t panels = scratch.gates / kGatePanel;
@@ -303,19 +308,18 @@ void run(const Lstm& l, const KernelArgs& args) {
     run_sequence(l, data, d, b, h, h + scratch.state, h + 2 * scratch.state, sums, cells);
   };
   const auto sequences = static_cast<std::size_t>(l.directions * l.batch);
-  if (args.pool != nullptr && sequences > 1) {
-    args.pool->run(sequences, sequence);
-  } else {
-    for (std::size_t i = 0; i < sequences; ++i) sequence(i);
-  }
+  parallel(args.pool, sequences, sequence);
 }
+
+constexpr KernelDef kPanels = kernel_def<Lstm, run>("lstm_panels");
+constexpr const KernelDef* kKernels[] = {&kPanels};
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Lstm l = lstm_of(node);
   if (node.dtype(kX) != DType::f32 || l.batch == 0) return;
   Offer o;
-  o.kernel = "lstm_panels";
+  o.call = {kPanels, l};
   for (int i = 0; i < node.input_count(); ++i) {
     o.in.push_back(node.has(i) ? Layout::row_major(node.shape(i)) : Layout());
   }
@@ -332,7 +336,6 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const std::int64_t floats =
       checked_mul(checked_mul(l.directions, l.batch), Scratch(l.hidden).floats());
   o.scratch_bytes = static_cast<std::size_t>(floats) * sizeof(float);
-  o.bind = [l] { return Kernel([l](const KernelArgs& args) { run(l, args); }); };
   out.push_back(std::move(o));
 }
 
@@ -343,6 +346,7 @@ constexpr OpDef kOps[] = {{.name = "lstm",
                            .infer = infer,
                            .reference = reference,
                            .offers = offers,
+                           .kernels = kKernels,
                            .axes = link_nothing}};
 
 }  // namespace

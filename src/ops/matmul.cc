@@ -2,7 +2,6 @@
 // Matrix product over the last two axes with broadcast batches, as numpy.matmul. Input 2, which no
 // file gives, is a bias: one element for each column.
 #include <algorithm>
-#include <memory>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -117,18 +116,55 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
-struct Bound {
+struct MatMulParams {
+  std::int64_t m = 1, n = 1, k = 1;
+  MatrixBatches batches;
+  EpiloguePorts ports;
+  Activation activation;
+  /// Slopes along axis 1 where the panels run along another: applied to the product afterwards,
+  /// `leaks` times, to `leak_rows` rows of `leak_columns` elements, one slope a row.
+  std::int64_t leaks = 0, leak_rows = 0, leak_columns = 0;
+  bool b_heavy = false;  ///< b is more bytes than the rest
+  int threads = 1;
+
+  void fields(Archive& a) {
+    a("m", m)("n", n)("k", k)("batches", batches)("ports", ports)("activation", activation);
+    a("leaks", leaks)("leak_rows", leak_rows)("leak_columns", leak_columns);
+    a("b_heavy", b_heavy)("threads", threads);
+  }
+};
+
+struct MatMul {
   MatrixProduct product;
   EpiloguePorts ports;
-  /// Slopes along axis 1 where the panels run along another: applied to the product afterwards,
-  /// to `leaks` times one row for each slope.
   std::int64_t leaks = 0;
   ElementwiseCall leak;
 };
 
+MatMul bind(const MatMulParams& p) {
+  MatMul b;
+  b.product.m = p.m;
+  b.product.n = p.n;
+  b.product.k = p.k;
+  b.product.batches = p.batches;
+  b.product.prepare(p.threads, p.b_heavy);
+  b.ports = p.ports;
+  b.product.gemm.one_slope = p.ports.one_slope;
+  b.leaks = p.leaks;
+  if (p.leaks == 0) {
+    b.product.gemm.activation = p.activation;
+  } else {
+    b.leak.fn = Fn::prelu;
+    b.leak.rows = p.leak_rows;
+    b.leak.n = p.leak_columns;
+    b.leak.scalar[1] = true;
+  }
+  return b;
+}
+
 /// prelu over the whole output, in place.
-void run_leaks(const Bound& b, const KernelArgs& args) noexcept {
-  const float* slope = args.input<float>(static_cast<std::size_t>(b.ports.slope));
+void run_leaks(const MatMul& b, const KernelArgs& args) noexcept {
+  const float* slope = args.optional_input<float>(b.ports.slope);
   const std::int64_t rows = b.leak.rows;
   parallel(args.pool, static_cast<std::size_t>(b.leaks * rows), [&](std::size_t i) {
     ElementwiseCall call = b.leak;
@@ -141,33 +177,19 @@ void run_leaks(const Bound& b, const KernelArgs& args) noexcept {
   });
 }
 
-void run(const Bound& b, const KernelArgs& args) noexcept {
-  const auto optional = [&](int i) {
-    return i < 0 ? nullptr : args.input<float>(static_cast<std::size_t>(i));
-  };
+void run(const MatMul& b, const KernelArgs& args) noexcept {
   PixelGemmCall call;
   call.weights = args.input<float>(1);
-  call.bias = optional(b.ports.bias);
-  call.residual = optional(b.ports.residual);
-  call.slope = optional(b.ports.slope);
+  call.bias = args.optional_input<float>(b.ports.bias);
+  call.residual = args.optional_input<float>(b.ports.residual);
+  call.slope = args.optional_input<float>(b.ports.slope);
   call.out = args.output<float>(0);
   multiply(b.product, args.input<float>(0), call, args.pool);
   if (b.leaks > 0) run_leaks(b, args);
 }
 
-/// One slope serves all; of several, each belongs to an index of axis 1.
-void place_slopes(const NodeRef& node, Bound& b) {
-  const Shape& y = node.output().shape;
-  b.ports.one_slope = node.shape(b.ports.slope).elements() == 1;
-  b.product.gemm.one_slope = b.ports.one_slope;
-  if (b.ports.one_slope || y.rank() == 2) return;
-  b.product.gemm.activation = {};
-  b.leaks = y[0];
-  b.leak.fn = Fn::prelu;
-  b.leak.rows = y[1];
-  b.leak.n = y.elements() / y[0] / y[1];
-  b.leak.scalar[1] = true;
-}
+constexpr KernelDef kMatMul = kernel_def<MatMulParams, bind, run>("matmul_panels");
+constexpr const KernelDef* kKernels[] = {&kMatMul};
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
@@ -175,7 +197,6 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const Shape& b = node.shape(1);
   const Shape& y = node.output().shape;
   const std::int64_t lanes = tile_lanes();
-  const Epilogue& e = node.node().epilogue;
   if (node.dtype(0) != DType::f32 || request.target.lanes != lanes || y.elements() == 0 ||
       b.rank() < 2 || a[a.rank() - 1] == 0) {
     return;
@@ -186,28 +207,33 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     f.batches = {};
   }
 
-  auto bound = std::make_shared<Bound>();
-  MatrixProduct& p = bound->product;
+  MatMulParams p;
   p.m = f.m;
   p.n = f.n;
   p.k = f.k;
   p.batches = f.batches;
-  p.prepare(request.target.threads, f.k * f.n > f.m * f.k + f.m * f.n);
-  bound->ports = epilogue_ports(node);
-  p.gemm.activation = e.activation;
-  if (e.slope_input >= 0) place_slopes(node, *bound);
+  p.ports = epilogue_ports(node);
+  p.activation = node.node().epilogue.activation;
+  p.b_heavy = f.k * f.n > f.m * f.k + f.m * f.n;
+  p.threads = request.target.threads;
+  // One slope serves all; of several, each belongs to an index of axis 1.
+  if (p.ports.slope >= 0 && !p.ports.one_slope && y.rank() != 2) {
+    p.leaks = y[0];
+    p.leak_rows = y[1];
+    p.leak_columns = y.elements() / y[0] / y[1];
+  }
+  const PixelGemm gemm = bind(p).product.gemm;
 
   Offer o;
-  o.kernel = "matmul_panels";
+  o.call = {kMatMul, p};
   o.in.resize(node.node().inputs.size());
   o.in[0] = Layout::row_major(a);
-  o.in[1] = panel_layout(b, b.rank() - 2, b.rank() - 1, p.gemm);
-  if (bound->ports.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
+  o.in[1] = panel_layout(b, b.rank() - 2, b.rank() - 1, gemm);
+  if (p.ports.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
   o.out = {Layout::row_major(y)};
   add_epilogue_layouts(node, o.out[0], lanes, o.in);
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
-  o.efficiency = tile_work(p.gemm, f.m).efficiency();
-  o.bind = [bound] { return Kernel([bound](const KernelArgs& args) { run(*bound, args); }); };
+  o.efficiency = tile_work(gemm, f.m).efficiency();
   out.push_back(std::move(o));
 }
 
@@ -236,6 +262,7 @@ constexpr OpDef kOps[] = {{
     .infer = infer,
     .reference = reference,
     .offers = offers,
+    .kernels = kKernels,
     .axes = axes,
     .epilogue = true,
 }};

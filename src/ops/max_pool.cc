@@ -97,6 +97,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 
 constexpr ForeignName kNames[] = {{"onnx", "MaxPool"}, {"onnx", "GlobalMaxPool", make_global}};
 
+constexpr const KernelDef* kKernels[] = {&kMaxPool[0], &kMaxPool[1]};
+
 constexpr OpDef kOps[] = {{
     .name = "max_pool",
     .aliases = kNames,
@@ -104,6 +106,7 @@ constexpr OpDef kOps[] = {{
     .infer = infer,
     .reference = reference,
     .offers = offers,
+    .kernels = kKernels,
     .axes = pool_axes,
 }};
 

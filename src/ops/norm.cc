@@ -157,6 +157,34 @@ std::optional<InstanceNorm> instance_norm_of(const Mapping& mapping, const Mappi
   return k;
 }
 
+struct InstanceNormParams {
+  Mapping mapping;    ///< of x and y
+  Mapping parameter;  ///< of scale and bias
+  float epsilon = 0;
+
+  void fields(Archive& a) { a("mapping", mapping)("parameter", parameter)("epsilon", epsilon); }
+};
+
+struct BoundInstanceNorm {
+  InstanceNorm norm;
+  TailZero tails;
+};
+
+BoundInstanceNorm bind_instance_norm(const InstanceNormParams& p) {
+  BoundInstanceNorm b{*instance_norm_of(p.mapping, p.parameter), TailZero(p.mapping)};
+  b.norm.epsilon = p.epsilon;
+  return b;
+}
+
+void run_instance_norm(const BoundInstanceNorm& b, const KernelArgs& args) noexcept {
+  b.norm(args);
+  b.tails.run(args.out[0]);
+}
+
+constexpr KernelDef kInstanceNorm =
+    kernel_def<InstanceNormParams, bind_instance_norm, run_instance_norm>("instance_norm");
+constexpr const KernelDef* kInstanceNormKernels[] = {&kInstanceNorm};
+
 void instance_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape &x = node.shape(0), &parameter = node.shape(1);
@@ -170,25 +198,18 @@ void instance_offers(const OfferRequest& request, std::vector<Offer>& out) {
     const Mapping mapping(layout, node.output().shape, sizeof(float));
     const Layout in = broadcast_follower(node, 0, layout).mapping.layout();
     const Layout one = in.without(others).renamed(channel, parameter.axes());
-    auto kernel = instance_norm_of(mapping, Mapping(one, parameter, sizeof(float)));
+    const InstanceNormParams params{mapping, Mapping(one, parameter, sizeof(float)),
+                                    node.attrs().real("epsilon", 1e-5f)};
+    const auto kernel = instance_norm_of(params.mapping, params.parameter);
     if (!kernel) continue;
-    kernel->epsilon = node.attrs().real("epsilon", 1e-5f);
     Offer offer;
-    offer.kernel = "instance_norm";
+    offer.call = {kInstanceNorm, params};
     offer.in = {in, one, one};
     offer.out = {layout};
     offer.in_place = 0;
     // x is read three times.
     offer.flops = 16 * static_cast<double>(x.elements());
     offer.efficiency = kernel->run > 1 || kernel->columns > 1 ? 0.2 : 0.02;
-    offer.bind = [kernel = *kernel, mapping]() -> Kernel {
-      const auto shared = std::make_shared<const InstanceNorm>(kernel);
-      const auto tails = std::make_shared<const TailZero>(mapping);
-      return [shared, tails](const KernelArgs& args) {
-        (*shared)(args);
-        tails->run(args.out[0]);
-      };
-    };
     out.push_back(std::move(offer));
   }
 }
@@ -255,7 +276,7 @@ struct LayerNorm {
   float epsilon = 0;
 
   void operator()(const KernelArgs& args) const noexcept {
-    const float* bias = args.in.size() > 2 ? args.input<float>(2) : nullptr;
+    const float* bias = args.optional_input<float>(2);
     const std::int64_t runs = loop_count(over);
     const std::int64_t group = std::max<std::int64_t>(kTaskElements / run, 1);
     parallel(args.pool, at(ceil_div(runs, group)), [&](std::size_t task) {
@@ -272,6 +293,29 @@ struct LayerNorm {
     });
   }
 };
+
+struct LayerNormParams {
+  Mapping mapping;  ///< of x and y
+  int axis = 0;     ///< the first that is normalised
+  float epsilon = 0;
+
+  void fields(Archive& a) { a("mapping", mapping)("axis", axis)("epsilon", epsilon); }
+};
+
+LayerNorm bind_layer_norm(const LayerNormParams& p) {
+  const Shape& shape = p.mapping.shape();
+  LayerNorm k;
+  k.run = product(shape.extents(), p.axis, shape.rank());
+  k.over = loops_along(p.mapping, [&](int i) { return i < p.axis; });
+  k.epsilon = p.epsilon;
+  return k;
+}
+
+void run_layer_norm(const LayerNorm& norm, const KernelArgs& args) noexcept { norm(args); }
+
+constexpr KernelDef kLayerNorm =
+    kernel_def<LayerNormParams, bind_layer_norm, run_layer_norm>("layer_norm");
+constexpr const KernelDef* kLayerNormKernels[] = {&kLayerNorm};
 
 /// In layouts in which the normalised axes are one run, with a scale and a bias of their extents.
 void layer_offers(const OfferRequest& request, std::vector<Offer>& out) {
@@ -297,12 +341,8 @@ void layer_offers(const OfferRequest& request, std::vector<Offer>& out) {
     const auto along = loops_along(mapping, normalised);
     const bool contiguous = along.empty() || (along.size() == 1 && along[0].stride[0] == 1);
     if (!contiguous || !mapping.bijective()) continue;
-    LayerNorm kernel;
-    kernel.run = run;
-    kernel.over = loops_along(mapping, [&](int i) { return !normalised(i); });
-    kernel.epsilon = node.attrs().real("epsilon", 1e-5f);
     Offer offer;
-    offer.kernel = "layer_norm";
+    offer.call = {kLayerNorm, LayerNormParams{mapping, axis, node.attrs().real("epsilon", 1e-5f)}};
     for (int i = 0; i < node.input_count(); ++i) {
       offer.in.push_back(node.has(i) ? broadcast_follower(node, i, layout).mapping.layout()
                                      : Layout());
@@ -312,10 +352,6 @@ void layer_offers(const OfferRequest& request, std::vector<Offer>& out) {
     // x is read three times.
     offer.flops = 8 * static_cast<double>(x.elements());
     offer.efficiency = 0.2;
-    offer.bind = [kernel]() -> Kernel {
-      const auto shared = std::make_shared<const LayerNorm>(kernel);
-      return [shared](const KernelArgs& args) { (*shared)(args); };
-    };
     out.push_back(std::move(offer));
   }
 }
@@ -358,49 +394,79 @@ void lrn_reference(const ReferenceArgs& args) {
   });
 }
 
+struct LrnParams {
+  Mapping mapping;  ///< of x and y
+  std::int64_t before = 0, after = 0;
+  float alpha = 0, beta = 0, bias = 0;  ///< alpha is divided by the size already
+
+  void fields(Archive& a) {
+    a("mapping", mapping)("before", before)("after", after);
+    a("alpha", alpha)("beta", beta)("bias", bias);
+  }
+};
+
+bool is_channel(int i) { return i == 1; }
+
+struct Lrn {
+  LrnCall call;
+  std::vector<StridedLoop<1>> over;
+  std::int64_t columns = 1;
+  TailZero tails;
+};
+
+/// Nothing unless the channels are one loop and pixels are contiguous.
+std::optional<Lrn> lrn_of(const LrnParams& p) {
+  const auto along = loops_along(p.mapping, is_channel);
+  if (along.size() != 1 || !no_tails(p.mapping, is_channel)) return std::nullopt;
+  Lrn lrn{{p.mapping.shape()[1], along[0].stride[0], p.before, p.after, p.alpha, p.beta, p.bias},
+          loops_along(p.mapping, [](int i) { return !is_channel(i); }),
+          1,
+          TailZero(p.mapping)};
+  lrn.columns = take_run(lrn.over);
+  if (lrn.columns == 1) return std::nullopt;
+  return lrn;
+}
+
+Lrn bind_lrn(const LrnParams& p) { return *lrn_of(p); }
+
+void run_lrn(const Lrn& lrn, const KernelArgs& args) noexcept {
+  constexpr std::int64_t kColumns = 64;
+  const std::int64_t chunks = ceil_div(lrn.columns, kColumns);
+  parallel(args.pool, at(loop_count(lrn.over) * chunks), [&](std::size_t task) {
+    const auto i = static_cast<std::int64_t>(task);
+    const std::int64_t first = i % chunks * kColumns;
+    const std::int64_t offset = loop_offset(lrn.over, i / chunks)[0] + first;
+    lrn_columns(lrn.call, args.input<float>(0) + offset, args.output<float>(0) + offset,
+                std::min(kColumns, lrn.columns - first));
+  });
+  lrn.tails.run(args.out[0]);
+}
+
+constexpr KernelDef kLrn = kernel_def<LrnParams, bind_lrn, run_lrn>("lrn_columns");
+constexpr const KernelDef* kLrnKernels[] = {&kLrn};
+
 /// In layouts that keep the channels in one digit, with contiguous pixels below them.
 void lrn_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   if (node.dtype(0) != DType::f32 || node.shape(0).elements() == 0) return;
   const Attributes& attrs = node.attrs();
   const std::int64_t size = attrs.integer("size", 1), channels = node.shape(0)[1];
-  LrnCall call;
-  call.channels = channels;
-  call.before = std::min((size - 1) / 2, channels);
-  call.after = std::min(size - 1 - (size - 1) / 2, channels);
-  call.alpha = attrs.real("alpha", 1e-4f) / static_cast<float>(size);
-  call.beta = attrs.real("beta", 0.75f);
-  call.bias = attrs.real("bias", 1.0f);
-  if (!(call.bias > 0) || call.alpha < 0) return;
-  const auto is_channel = [](int i) { return i == 1; };
+  LrnParams params;
+  params.before = std::min((size - 1) / 2, channels);
+  params.after = std::min(size - 1 - (size - 1) / 2, channels);
+  params.alpha = attrs.real("alpha", 1e-4f) / static_cast<float>(size);
+  params.beta = attrs.real("beta", 0.75f);
+  params.bias = attrs.real("bias", 1.0f);
+  if (!(params.bias > 0) || params.alpha < 0) return;
   for (const Layout& layout : elementwise_layouts(request)) {
-    const Mapping mapping(layout, node.output().shape, sizeof(float));
-    const auto along = loops_along(mapping, is_channel);
-    auto over = loops_along(mapping, [](int i) { return i != 1; });
-    const std::int64_t columns = take_run(over);
-    if (along.size() != 1 || columns == 1 || !no_tails(mapping, is_channel)) continue;
-    call.stride = along[0].stride[0];
+    params.mapping = Mapping(layout, node.output().shape, sizeof(float));
+    if (!lrn_of(params)) continue;
     Offer offer;
-    offer.kernel = "lrn_columns";
+    offer.call = {kLrn, params};
     offer.in = {broadcast_follower(node, 0, layout).mapping.layout()};
     offer.out = {layout};
     offer.flops = static_cast<double>(node.shape(0).elements() * (2 * size + 20));
     offer.efficiency = 0.25;
-    offer.bind = [call, over, columns, mapping]() -> Kernel {
-      const auto tails = std::make_shared<const TailZero>(mapping);
-      return [call, over, columns, tails](const KernelArgs& args) {
-        constexpr std::int64_t kColumns = 64;
-        const std::int64_t chunks = ceil_div(columns, kColumns);
-        parallel(args.pool, at(loop_count(over) * chunks), [&](std::size_t task) {
-          const auto i = static_cast<std::int64_t>(task);
-          const std::int64_t first = i % chunks * kColumns;
-          const std::int64_t offset = loop_offset(over, i / chunks)[0] + first;
-          lrn_columns(call, args.input<float>(0) + offset, args.output<float>(0) + offset,
-                      std::min(kColumns, columns - first));
-        });
-        tails->run(args.out[0]);
-      };
-    };
     out.push_back(std::move(offer));
   }
 }
@@ -412,6 +478,7 @@ constexpr OpDef kNorm[] = {
      .infer = infer_instance,
      .reference = instance_reference,
      .offers = instance_offers,
+     .kernels = kInstanceNormKernels,
      .axes = link_images},
     {.name = "layer_norm",
      .aliases = onnx<"LayerNormalization">,
@@ -419,6 +486,7 @@ constexpr OpDef kNorm[] = {
      .infer = infer_layer,
      .reference = layer_reference,
      .offers = layer_offers,
+     .kernels = kLayerNormKernels,
      .axes = link_positions},
     {.name = "lrn",
      .aliases = onnx<"LRN">,
@@ -426,6 +494,7 @@ constexpr OpDef kNorm[] = {
      .infer = infer_lrn,
      .reference = lrn_reference,
      .offers = lrn_offers,
+     .kernels = kLrnKernels,
      .axes = link_images},
 };
 

@@ -326,7 +326,7 @@ inline std::string compare(const Buffer& got, const Tensor& want, double rtol, d
 }
 
 inline std::string offer_text(const Offer& offer) {
-  std::string out = offer.kernel + ":";
+  std::string out = text(offer.name(), ":");
   for (const Layout& l : offer.in) out += " [" + l.text() + "]";
   out += " ->";
   for (const Layout& l : offer.out) out += " [" + l.text() + "]";
@@ -366,10 +366,11 @@ inline std::string run_offer(OpGraph& g, const Offer& offer, ThreadPool* pool, b
     std::memcpy(out[0].data, in[static_cast<std::size_t>(offer.in_place)].data,
                 out[0].mapping.bytes());
   }
-  std::vector<const std::byte*> in_data;
+  std::vector<const std::byte*> in_data, constants;
   std::vector<std::byte*> out_data;
   for (std::size_t i = 0; i < in.size(); ++i) {
     in_data.push_back(n.inputs[i] == kNoValue ? nullptr : in[i].data);
+    constants.push_back(g.ref().constant(static_cast<int>(i)) ? in_data.back() : nullptr);
   }
   for (Buffer& b : out) out_data.push_back(b.data);
   if (in_place) in_data[static_cast<std::size_t>(offer.in_place)] = out[0].data;
@@ -378,9 +379,15 @@ inline std::string run_offer(OpGraph& g, const Offer& offer, ThreadPool* pool, b
                   reinterpret_cast<std::byte*>(
                       Buffer::round_up_address(reinterpret_cast<std::uintptr_t>(scratch.data()))),
                   pool};
-  const Kernel kernel = offer.bind();
+  // As a plan keeps it.
+  const std::vector<std::byte> kept = offer.call.bytes();
+  ByteReader reader(kept);
+  const KernelCall call = KernelCall::read(offer.call.def(), reader);
+  if (reader.left() != 0 || call.bytes() != kept)
+    return "its parameters change on the way to bytes";
+  const BoundKernel kernel = call.bind({constants});
   for (int repeat = 0; repeat < (in_place || pool != nullptr ? 1 : 2); ++repeat) {
-    kernel(args);
+    kernel.run(args);
     for (std::size_t o = 0; o < out.size(); ++o) {
       const std::string why = compare(out[o], g.results[o], rtol, atol);
       if (!why.empty()) return text("output ", o, ": ", why);
@@ -389,16 +396,23 @@ inline std::string run_offer(OpGraph& g, const Offer& offer, ThreadPool* pool, b
   return "";
 }
 
+/// The operator's record names the kernel that it offers.
+inline bool is_listed(const OpDef& op, const Offer& offer) {
+  return offer.call && std::ranges::find(op.kernels, &offer.call.def()) != op.kernels.end();
+}
+
 /// Every offer for every set of candidates against the reference. Returns how many there were.
 /// `seen` collects their texts.
 inline int check_offers(const OpCase& c, std::set<std::string>* seen = nullptr) {
   OpGraph g(c);
   const Node& n = g.graph.node(g.id);
   if (n.op->offers == nullptr) return 0;
-  std::map<ValueId, std::vector<Layout>> candidates;
+  std::vector<std::vector<Layout>> candidates(static_cast<std::size_t>(g.graph.value_count()));
   for (const auto& list : {n.inputs, n.outputs}) {
     for (ValueId v : list) {
-      if (v != kNoValue) candidates[v] = candidate_layouts(g.graph.value(v).shape, c.layouts);
+      if (v == kNoValue) continue;
+      candidates[static_cast<std::size_t>(v)] =
+          candidate_layouts(g.graph.value(v).shape, c.layouts);
     }
   }
   static ThreadPool pool(3);
@@ -407,14 +421,12 @@ inline int check_offers(const OpCase& c, std::set<std::string>* seen = nullptr) 
     for (const int threads : {1, 3}) {
       const Target target{.lanes = lanes, .threads = threads};
       std::vector<Offer> offers;
-      n.op->offers(
-          {g.ref(), target, [&](ValueId v) -> std::span<const Layout> { return candidates.at(v); }},
-          offers);
+      n.op->offers({g.ref(), target, candidates}, offers);
       for (const Offer& offer : offers) {
         // What does not depend on the lanes is offered again for each of them.
         done.insert(offer_text(offer));
         if (!tried.insert(text(threads, " ", offer_text(offer))).second) continue;
-        EXPECT_TRUE(offer.relabel || offer.bind != nullptr) << offer_text(offer);
+        EXPECT_TRUE(offer.relabel || is_listed(*n.op, offer)) << offer_text(offer);
         for (const bool in_place : {false, true}) {
           if (in_place && (offer.in_place < 0 || offer.relabel)) continue;
           const std::string why =

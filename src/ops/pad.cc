@@ -113,26 +113,48 @@ void reference(const ReferenceArgs& args) {
   });
 }
 
-/// The element that fills the border, or null when it is not known before run.
-std::shared_ptr<const Tensor> border(const NodeRef& node) {
-  if (node.has(2)) return node.input(2).constant;
-  Tensor t(node.dtype(0), Shape());
-  if (node.dtype(0) == DType::f32) t.as<float>()[0] = node.attrs().real("value", 0);
-  return std::make_shared<const Tensor>(std::move(t));
+struct PadParams : CopyParams {
+  Ints before;
+  std::string mode;
+
+  void fields(Archive& a) {
+    CopyParams::fields(a);
+    a("before", before)("mode", mode);
+  }
+
+  BoxCopy::IndexMap map(const BindArgs&) const {
+    return [this](int axis, std::int64_t x) {
+      return source_index(x - before[at(axis)], from.shape()[axis], mode);
+    };
+  }
+};
+
+constexpr KernelDef kKernel = copy_row<PadParams>("pad");
+constexpr const KernelDef* kKernels[] = {&kKernel};
+
+/// Bits of the element that fills the border; nothing when it is not known before run.
+std::optional<std::uint64_t> border(const NodeRef& node) {
+  std::uint64_t bits = 0;
+  if (node.has(2)) {
+    const Tensor* value = node.constant(2);
+    if (value == nullptr) return std::nullopt;
+    std::memcpy(&bits, value->data(), at(dtype_bytes(value->dtype())));
+  } else if (node.dtype(0) == DType::f32) {
+    bits = std::bit_cast<std::uint32_t>(node.attrs().real("value", 0));
+  }
+  return bits;
 }
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
-  const std::string mode = node.attrs().string("mode", "constant");
-  const auto fill = mode == "constant" ? border(node) : nullptr;
-  if (mode == "constant" && fill == nullptr) return;
-  const Ints before = node.attrs().integers("before"), extents = extents_of(node.shape(0));
-  offer_box_copy(
-      request, out, "pad",
-      [before, extents, mode](int axis, std::int64_t x) {
-        return source_index(x - before[at(axis)], extents[at(axis)], mode);
-      },
-      fill);
+  PadParams params;
+  params.before = node.attrs().integers("before");
+  params.mode = node.attrs().string("mode", "constant");
+  if (params.mode == "constant") {
+    params.fill = border(node);
+    if (!params.fill) return;
+  }
+  offer_copy(request, out, kKernel, params);
 }
 
 constexpr OpDef kPad[] = {{.name = "pad",
@@ -141,6 +163,7 @@ constexpr OpDef kPad[] = {{.name = "pad",
                            .infer = infer,
                            .reference = reference,
                            .offers = offers,
+                           .kernels = kKernels,
                            .axes = link_positions}};
 
 }  // namespace

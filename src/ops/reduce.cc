@@ -419,6 +419,100 @@ std::optional<StridedReduction> strided_reduction(const Mapping& to, const Follo
 
 enum class Finish { plain, mean, root };
 
+struct ReduceParams {
+  Mapping to;
+  Follower from;
+  Ints axes;
+
+  void fields(Archive& a) { a("to", to)("from", from)("axes", axes); }
+
+  bool along(int i) const { return std::ranges::binary_search(axes, i); }
+
+  /// Elements that become one.
+  std::int64_t count() const {
+    std::int64_t n = 1;
+    for (const std::int64_t axis : axes) n *= from.mapping.shape()[static_cast<int>(axis)];
+    return n;
+  }
+};
+
+constexpr bool tails_join(Reduction kind) {
+  return kind != Reduction::max && kind != Reduction::min;
+}
+
+struct BoundReduction {
+  StridedReduction reduction;
+  TailZero tails;
+};
+
+template <Reduction K, Finish End>
+BoundReduction bind_reduction(const ReduceParams& p) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const auto along = [&](int i) { return p.along(i); };
+  BoundReduction b{*strided_reduction(p.to, p.from, p.axes), TailZero(p.to)};
+  StridedReduction& r = b.reduction;
+  if (!tails_join(K) && !no_tails(p.from.mapping, along))
+    r.runs = runs_along(p.from.mapping, along);
+  r.kind = K;
+  r.start = K == Reduction::max ? -infinity : K == Reduction::min ? infinity : 0.0f;
+  if (End == Finish::mean) r.scale = static_cast<float>(1.0 / static_cast<double>(p.count()));
+  r.root = End == Finish::root;
+  return b;
+}
+
+void run_reduction(const BoundReduction& b, const KernelArgs& args) noexcept {
+  b.reduction(args.input<float>(0), args.output<float>(0), args.pool);
+  b.tails.run(args.out[0]);
+}
+
+struct ArgParams {
+  ReduceParams reduce;
+  bool last = false;  ///< of equal elements the last, not the first
+
+  void fields(Archive& a) { a("reduce", reduce)("last", last); }
+};
+
+template <bool Max>
+struct BoundArg {
+  ArgKernel<Max> kernel;
+  TailZero tails;
+};
+
+template <bool Max>
+BoundArg<Max> bind_arg(const ArgParams& p) {
+  auto over = digit_loops<2>(p.reduce.to, {p.reduce.from});
+  const std::int64_t columns = take_run(over);
+  return {
+      {std::move(over), runs_along(p.reduce.from.mapping, [&](int i) { return p.reduce.along(i); }),
+       columns, p.last},
+      TailZero(p.reduce.to)};
+}
+
+template <bool Max>
+void run_arg(const BoundArg<Max>& b, const KernelArgs& args) noexcept {
+  b.kernel(args.input<float>(0), args.output<std::int64_t>(0), args.pool);
+  b.tails.run(args.out[0]);
+}
+
+template <Reduction K, Finish End = Finish::plain>
+constexpr KernelDef reduce_row(std::string_view name) {
+  return kernel_def<ReduceParams, bind_reduction<K, End>, run_reduction>(name);
+}
+
+constexpr KernelDef kSum = reduce_row<Reduction::sum>("reduce_sum");
+constexpr KernelDef kMean = reduce_row<Reduction::sum, Finish::mean>("reduce_mean");
+constexpr KernelDef kL1 = reduce_row<Reduction::sum_abs>("reduce_l1");
+constexpr KernelDef kL2 = reduce_row<Reduction::sum_square, Finish::root>("reduce_l2");
+constexpr KernelDef kSumSquare = reduce_row<Reduction::sum_square>("reduce_sum_square");
+constexpr KernelDef kMax = reduce_row<Reduction::max>("reduce_max");
+constexpr KernelDef kMin = reduce_row<Reduction::min>("reduce_min");
+constexpr KernelDef kArgMax = kernel_def<ArgParams, bind_arg<true>, run_arg<true>>("arg_max");
+constexpr KernelDef kArgMin = kernel_def<ArgParams, bind_arg<false>, run_arg<false>>("arg_min");
+
+/// For OpDef::kernels.
+template <const KernelDef& Row>
+constexpr const KernelDef* kOnly[] = {&Row};
+
 /// Where the axes of the input stand in the output.
 struct KeptAxes {
   explicit KeptAxes(const NodeRef& node) : x(node.shape(0)), y(node.output().shape) {
@@ -428,7 +522,6 @@ struct KeptAxes {
       const bool reduced = std::ranges::binary_search(axes, i);
       if (reduced) {
         dropped.push_back(x.axis(i));
-        count *= x[i];
       } else {
         axis[at(k)] = i;
         kept_in.push_back(x.axis(i));
@@ -450,80 +543,51 @@ struct KeptAxes {
   const Shape &x, &y;
   std::vector<Axis> dropped, kept_in, kept_out;
   std::array<int, kMaxRank> axis{-1, -1, -1, -1, -1, -1, -1, -1};
-  std::int64_t count = 1;  ///< elements that become one
 };
 
-template <Reduction K, Finish End = Finish::plain>
+template <bool TailsJoin>
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  constexpr std::int64_t kLongest = 1 << 14;  // elements that are listed one by one
   const NodeRef& node = request.node;
   const Shape& x = node.shape(0);
   if (node.dtype(0) != DType::f32 || x.elements() == 0) return;
-  const Ints axes = node.attrs().integers("axes");
   const KeptAxes kept(node);
-  const auto picked = [&](int i) { return std::ranges::binary_search(axes, i); };
-  const bool tails_join = K != Reduction::max && K != Reduction::min;
   for (const Layout& layout : request.candidates(node.node().inputs[0])) {
-    const Follower from = kept.input(layout, sizeof(float));
-    const Mapping to = kept.output(layout, sizeof(float));
-    auto reduction = strided_reduction(to, from, axes);
-    if (!reduction) continue;
-    if (!tails_join && !no_tails(from.mapping, picked)) {
-      constexpr std::int64_t kLongest = 1 << 14;
-      if (kept.count > kLongest) continue;  // too long to be listed
-      reduction->runs = runs_along(from.mapping, picked);
-    }
-    constexpr float infinity = std::numeric_limits<float>::infinity();
-    reduction->kind = K;
-    reduction->start = K == Reduction::max ? -infinity : K == Reduction::min ? infinity : 0.0f;
-    if (End == Finish::mean)
-      reduction->scale = static_cast<float>(1.0 / static_cast<double>(kept.count));
-    reduction->root = End == Finish::root;
+    ReduceParams params;
+    params.axes = node.attrs().integers("axes");
+    params.from = kept.input(layout, sizeof(float));
+    params.to = kept.output(layout, sizeof(float));
+    if (!strided_reduction(params.to, params.from, params.axes)) continue;
+    const bool listed =
+        !TailsJoin && !no_tails(params.from.mapping, [&](int i) { return params.along(i); });
+    if (listed && params.count() > kLongest) continue;
     Offer offer;
-    offer.kernel = std::string(node.node().op->name);
     offer.in = {layout};
-    offer.out = {to.layout()};
+    offer.out = {params.to.layout()};
     offer.flops = 2 * static_cast<double>(x.elements());
     offer.efficiency = 0.2;
-    offer.bind = [reduction = *reduction, to]() -> Kernel {
-      const auto shared = std::make_shared<const StridedReduction>(reduction);
-      const auto tails = std::make_shared<const TailZero>(to);
-      return [shared, tails](const KernelArgs& args) {
-        (*shared)(args.input<float>(0), args.output<float>(0), args.pool);
-        tails->run(args.out[0]);
-      };
-    };
+    offer.call = {*node.node().op->kernels[0], std::move(params)};
     out.push_back(std::move(offer));
   }
 }
 
-template <bool Max>
 void arg_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape& x = node.shape(0);
   if (node.dtype(0) != DType::f32 || x.elements() == 0) return;
-  const auto axis = static_cast<int>(node.attrs().integers("axes")[0]);
   const KeptAxes kept(node);
   for (const Layout& layout : request.candidates(node.node().inputs[0])) {
-    const Follower from = kept.input(layout, sizeof(float));
-    const Mapping to = kept.output(layout, sizeof(std::int64_t));
-    auto over = digit_loops<2>(to, {from});
-    const std::int64_t columns = take_run(over);
-    const bool last = node.attrs().integer("select_last_index", 0) != 0;
+    ArgParams params;
+    params.reduce.axes = node.attrs().integers("axes");
+    params.reduce.from = kept.input(layout, sizeof(float));
+    params.reduce.to = kept.output(layout, sizeof(std::int64_t));
+    params.last = node.attrs().integer("select_last_index", 0) != 0;
     Offer offer;
-    offer.kernel = std::string(node.node().op->name);
     offer.in = {layout};
-    offer.out = {to.layout()};
+    offer.out = {params.reduce.to.layout()};
     offer.flops = 4 * static_cast<double>(x.elements());
     offer.efficiency = 0.1;
-    offer.bind = [over, columns, last, to, from, axis]() -> Kernel {
-      const auto kernel = std::make_shared<const ArgKernel<Max>>(ArgKernel<Max>{
-          over, runs_along(from.mapping, [&](int i) { return i == axis; }), columns, last});
-      const auto tails = std::make_shared<const TailZero>(to);
-      return [kernel, tails](const KernelArgs& args) {
-        (*kernel)(args.input<float>(0), args.output<std::int64_t>(0), args.pool);
-        tails->run(args.out[0]);
-      };
-    };
+    offer.call = {*node.node().op->kernels[0], std::move(params)};
     out.push_back(std::move(offer));
   }
 }
@@ -532,7 +596,7 @@ using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
 
 constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
                        void (*infer)(const NodeRef&), void (*reference_)(const ReferenceArgs&),
-                       Offers offers_ = nullptr,
+                       Offers offers_ = nullptr, std::span<const KernelDef* const> kernels = {},
                        void (*axes)(const NodeRef&, AxisLinks&) = link_kept) {
   return {.name = name,
           .aliases = aliases,
@@ -540,32 +604,33 @@ constexpr OpDef record(std::string_view name, std::span<const ForeignName> alias
           .infer = infer,
           .reference = reference_,
           .offers = offers_,
+          .kernels = kernels,
           .axes = axes};
 }
 
 constexpr OpDef kReduce[] = {
-    record("reduce_sum", onnx<"ReduceSum">, infer_reduce_numbers, reference<Sum>,
-           offers<Reduction::sum>),
-    record("reduce_mean", onnx<"ReduceMean">, infer_reduce_numbers, reference<Mean>,
-           offers<Reduction::sum, Finish::mean>),
+    record("reduce_sum", onnx<"ReduceSum">, infer_reduce_numbers, reference<Sum>, offers<true>,
+           kOnly<kSum>),
+    record("reduce_mean", onnx<"ReduceMean">, infer_reduce_numbers, reference<Mean>, offers<true>,
+           kOnly<kMean>),
     record("reduce_prod", onnx<"ReduceProd">, infer_reduce_numbers, reference<Prod>),
-    record("reduce_l1", onnx<"ReduceL1">, infer_reduce_numbers, reference<L1>,
-           offers<Reduction::sum_abs>),
-    record("reduce_l2", onnx<"ReduceL2">, infer_reduce_numbers, reference<L2>,
-           offers<Reduction::sum_square, Finish::root>),
+    record("reduce_l1", onnx<"ReduceL1">, infer_reduce_numbers, reference<L1>, offers<true>,
+           kOnly<kL1>),
+    record("reduce_l2", onnx<"ReduceL2">, infer_reduce_numbers, reference<L2>, offers<true>,
+           kOnly<kL2>),
     record("reduce_sum_square", onnx<"ReduceSumSquare">, infer_reduce_numbers, reference<SumSquare>,
-           offers<Reduction::sum_square>),
+           offers<true>, kOnly<kSumSquare>),
     record("reduce_log_sum", onnx<"ReduceLogSum">, infer_reduce_numbers, reference<LogSum>),
     record("reduce_log_sum_exp", onnx<"ReduceLogSumExp">, infer_log_sum_exp, log_sum_exp_reference),
-    record("reduce_max", onnx<"ReduceMax">, infer_reduce, extreme_reference<true>,
-           offers<Reduction::max>),
-    record("reduce_min", onnx<"ReduceMin">, infer_reduce, extreme_reference<false>,
-           offers<Reduction::min>),
-    record("arg_max", onnx<"ArgMax">, infer_arg, arg_reference<true>, arg_offers<true>),
-    record("arg_min", onnx<"ArgMin">, infer_arg, arg_reference<false>, arg_offers<false>),
-    record("cum_sum", onnx<"CumSum">, infer_cumulative, cumulative_reference<Sum>, nullptr,
+    record("reduce_max", onnx<"ReduceMax">, infer_reduce, extreme_reference<true>, offers<false>,
+           kOnly<kMax>),
+    record("reduce_min", onnx<"ReduceMin">, infer_reduce, extreme_reference<false>, offers<false>,
+           kOnly<kMin>),
+    record("arg_max", onnx<"ArgMax">, infer_arg, arg_reference<true>, arg_offers, kOnly<kArgMax>),
+    record("arg_min", onnx<"ArgMin">, infer_arg, arg_reference<false>, arg_offers, kOnly<kArgMin>),
+    record("cum_sum", onnx<"CumSum">, infer_cumulative, cumulative_reference<Sum>, nullptr, {},
            link_positions),
-    record("cum_prod", onnx<"CumProd">, infer_cumulative, cumulative_reference<Prod>, nullptr,
+    record("cum_prod", onnx<"CumProd">, infer_cumulative, cumulative_reference<Prod>, nullptr, {},
            link_positions),
 };
 

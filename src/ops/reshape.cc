@@ -166,7 +166,6 @@ void add_relabel(const OfferRequest& request, const Layout& from, const Layout& 
     if (o.in[0] == from && o.out[0] == to) return;
   }
   Offer offer;
-  offer.kernel = "relabel";
   offer.in.resize(at(node.input_count()));
   offer.in[0] = from;
   offer.out = {to};

@@ -166,7 +166,7 @@ void import_upsample(ForeignNode& node) {
 void reference(const ReferenceArgs& args) {
   if (no_elements(args)) return;
   const Shape &x = args.in[0].mapping.shape(), &out = args.out[0].mapping.shape();
-  const std::vector<AxisTaps> taps = resize_taps(args.node);
+  const std::vector<AxisTaps> taps = resize_taps(resize_rule(args.node));
   const Ints strides = row_major_strides(x.extents());
   const bool nearest = args.node.attrs().string("mode", "nearest") == "nearest";
   const auto outside = static_cast<double>(args.node.attrs().real("extrapolation_value", 0));
@@ -203,19 +203,22 @@ void reference(const ReferenceArgs& args) {
   });
 }
 
-bool extrapolates(const std::vector<AxisTaps>& taps) {
-  for (const AxisTaps& t : taps) {
-    if (std::ranges::count(t.outside, true) > 0) return true;
-  }
-  return false;
-}
+struct NearestParams : CopyParams {
+  ResizeRule rule;
 
-void nearest_offers(const OfferRequest& request, const std::vector<AxisTaps>& taps,
-                    std::vector<Offer>& out) {
-  const auto shared = std::make_shared<const std::vector<AxisTaps>>(taps);
-  offer_box_copy(request, out, "resize_nearest",
-                 [shared](int axis, std::int64_t x) { return (*shared)[at(axis)].index[at(x)]; });
-}
+  void fields(Archive& a) {
+    CopyParams::fields(a);
+    a("rule", rule);
+  }
+
+  BoxCopy::IndexMap map(const BindArgs&) const {
+    std::vector<Ints> index;
+    for (std::size_t k = 0; k < rule.in.size(); ++k) index.push_back(axis_taps(rule, k).index);
+    return [index = std::move(index)](int axis, std::int64_t x) { return index[at(axis)][at(x)]; };
+  }
+};
+
+constexpr KernelDef kNearest = copy_row<NearestParams>("resize_nearest");
 
 /// Blends of the last two axes: rows first, into a row as wide as the input, then pixels of
 /// `pixel` floats along it.
@@ -258,9 +261,9 @@ struct BlendKernel {
   static constexpr int kMostTaps = 16;
 };
 
-/// Layouts in which rows are dense: h and w plain digits, and what lies inside of w contiguous.
-std::optional<BlendKernel> blend_kernel(const Mapping& from, const Mapping& to,
-                                        const std::vector<AxisTaps>& taps) {
+/// All but the taps. Nothing unless rows are dense: h and w plain digits, and what lies inside of w
+/// contiguous.
+std::optional<BlendKernel> blend_kernel(const Mapping& from, const Mapping& to) {
   const int rank = to.shape().rank(), w = rank - 1, h = rank - 2;
   const auto digit_of = [](const Mapping& m, int axis) -> std::optional<Digit> {
     std::optional<Digit> found;
@@ -289,9 +292,6 @@ std::optional<BlendKernel> blend_kernel(const Mapping& from, const Mapping& to,
   for (const auto& loop : k.over) {
     if (loop.stride[0] < k.pixel) return std::nullopt;
   }
-  k.y = taps[at(h)];
-  k.x = taps[at(w)];
-  if (k.y.count > BlendKernel::kMostTaps) return std::nullopt;
   k.in_width = from.shape()[w];
   k.out_width = to.shape()[w];
   k.out_height = to.shape()[h];
@@ -301,40 +301,68 @@ std::optional<BlendKernel> blend_kernel(const Mapping& from, const Mapping& to,
   return k;
 }
 
+struct BlendParams {
+  ResizeRule rule;
+  Mapping from, to;
+  int workers = 1;
+
+  void fields(Archive& a) { a("rule", rule)("from", from)("to", to)("workers", workers); }
+};
+
+struct BoundBlend {
+  BlendKernel kernel;
+  TailZero tails;
+};
+
+BoundBlend bind_blend(const BlendParams& p) {
+  BoundBlend b{*blend_kernel(p.from, p.to), TailZero(p.to)};
+  b.kernel.y = axis_taps(p.rule, p.rule.in.size() - 2);
+  b.kernel.x = axis_taps(p.rule, p.rule.in.size() - 1);
+  b.kernel.workers = p.workers;
+  return b;
+}
+
+void run_blend(const BoundBlend& b, const KernelArgs& args) noexcept {
+  b.kernel.run(args);
+  b.tails.run(args.out[0]);
+}
+
+constexpr KernelDef kBlend = kernel_def<BlendParams, bind_blend, run_blend>("resize_blend");
+constexpr const KernelDef* kKernels[] = {&kNearest, &kBlend};
+
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape &x = node.shape(0), &y = node.output().shape;
   if (y.elements() == 0 || x.elements() == 0) return;
-  const std::vector<AxisTaps> taps = resize_taps(node);
-  if (extrapolates(taps)) return;
-  if (node.attrs().string("mode", "nearest") == "nearest") {
-    return nearest_offers(request, taps, out);
+  const ResizeRule rule = resize_rule(node);
+  if (extrapolates(rule)) return;
+  if (rule.mode == "nearest") {
+    NearestParams params;
+    params.rule = rule;
+    return offer_copy(request, out, kNearest, params);
   }
   if (node.dtype(0) != DType::f32 || x.rank() < 2) return;
-  for (int i = 0; i + 2 < x.rank(); ++i) {
-    if (!taps[at(i)].identity) return;
+  const std::size_t h = at(x.rank()) - 2, w = h + 1;
+  for (std::size_t k = 0; k < h; ++k) {
+    if (!keeps_axis(rule, k)) return;
   }
+  const int y_taps = count_taps(rule, h), x_taps = count_taps(rule, w);
+  if (y_taps > BlendKernel::kMostTaps) return;
   for (const Layout& layout : position_layouts(request)) {
-    const Mapping to(layout, y, sizeof(float));
-    const Mapping from(same_position_layout(y, x, layout), x, sizeof(float));
-    auto kernel = blend_kernel(from, to, taps);
+    BlendParams params;
+    params.rule = rule;
+    params.to = Mapping(layout, y, sizeof(float));
+    params.from = Mapping(same_position_layout(y, x, layout), x, sizeof(float));
+    params.workers = request.target.threads == 1 ? 1 : 4 * request.target.threads;
+    const auto kernel = blend_kernel(params.from, params.to);
     if (!kernel) continue;
-    kernel->workers = request.target.threads == 1 ? 1 : 4 * request.target.threads;
     Offer offer;
-    offer.kernel = "resize_blend";
-    offer.in = {from.layout()};
+    offer.in = {params.from.layout()};
     offer.out = {layout};
-    offer.flops = 2 * static_cast<double>(y.elements()) * (kernel->x.count + kernel->y.count);
+    offer.flops = 2 * static_cast<double>(y.elements()) * (x_taps + y_taps);
     offer.efficiency = kernel->pixel >= 4 ? 0.2 : 0.02;
-    offer.scratch_bytes = at(kernel->workers * kernel->row_floats) * sizeof(float);
-    offer.bind = [kernel = *kernel, to]() -> Kernel {
-      const auto shared = std::make_shared<const BlendKernel>(kernel);
-      const auto tails = std::make_shared<const TailZero>(to);
-      return [shared, tails](const KernelArgs& args) {
-        shared->run(args);
-        tails->run(args.out[0]);
-      };
-    };
+    offer.scratch_bytes = at(params.workers * kernel->row_floats) * sizeof(float);
+    offer.call = {kBlend, std::move(params)};
     out.push_back(std::move(offer));
   }
 }
@@ -348,6 +376,7 @@ constexpr OpDef kResize[] = {{.name = "resize",
                               .infer = infer,
                               .reference = reference,
                               .offers = offers,
+                              .kernels = kKernels,
                               .axes = link_images}};
 
 }  // namespace

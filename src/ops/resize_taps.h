@@ -15,7 +15,21 @@ struct AxisTaps {
   std::vector<std::int64_t> index;  ///< [out][count], clamped into the input
   std::vector<float> weight;        ///< likewise; they sum to 1
   std::vector<bool> outside;        ///< [out]: extrapolated instead
-  bool identity = true;             ///< output index i is input index i
+};
+
+/// What a resize node says, axis by axis.
+struct ResizeRule {
+  std::string mode, place, rounding;
+  Ints in, out;
+  Floats scales, roi;
+  bool exact = false, exclude = false, antialias = false;
+  float cubic_a = -0.75f;
+
+  void fields(Archive& a) {
+    a("mode", mode)("place", place)("rounding", rounding)("in", in)("out", out);
+    a("scales", scales)("roi", roi)("exact", exact)("exclude", exclude);
+    a("antialias", antialias)("cubic_a", cubic_a);
+  }
 };
 
 namespace resize_detail {
@@ -61,71 +75,120 @@ inline double cubic(double x, double a) {
   return 0;
 }
 
+inline Axis1d axis_of(const ResizeRule& r, std::size_t k) {
+  return {r.in[k],
+          r.out[k],
+          r.scales[k],
+          r.exact,
+          static_cast<double>(r.roi[k]),
+          static_cast<double>(r.roi[k + r.in.size()])};
+}
+
+/// Where it shrinks, antialiasing widens the kernel by as much.
+inline double widening(const ResizeRule& r, std::size_t k) {
+  return r.antialias ? std::min(1.0, static_cast<double>(r.scales[k])) : 1.0;
+}
+
+/// The first of the taps of a blend, counted from the one at or before the place.
+inline int first_tap(const ResizeRule& r, std::size_t k) {
+  const double radius = r.mode == "cubic" ? 2 : 1;
+  return static_cast<int>(std::floor(-radius / widening(r, k))) + 1;
+}
+
 }  // namespace resize_detail
 
-/// The taps of every axis of a resize node. Its output must have elements.
-inline std::vector<AxisTaps> resize_taps(const NodeRef& node) {
-  using namespace resize_detail;
+/// The rule of a node after infer.
+inline ResizeRule resize_rule(const NodeRef& node) {
   const Attributes& attrs = node.attrs();
-  const Shape &x = node.shape(0), &y = node.output().shape;
-  const std::string mode = attrs.string("mode", "nearest");
-  const std::string place = attrs.string("coordinate_transformation_mode", "half_pixel");
-  const std::string rounding = attrs.string("nearest_mode", "round_prefer_floor");
-  const Floats scales = attrs.reals("scales"), roi = attrs.reals("roi");
-  const bool exact = attrs.integer("exact_sizes", 0) != 0;
-  const bool exclude = attrs.integer("exclude_outside", 0) != 0;
-  const bool antialias = attrs.integer("antialias", 0) != 0;
-  const auto a = static_cast<double>(attrs.real("cubic_coeff_a", -0.75f));
-  std::vector<AxisTaps> taps(at(x.rank()));
-  for (int k = 0; k < x.rank(); ++k) {
-    AxisTaps& t = taps[at(k)];
-    const Axis1d axis{x[k],
-                      y[k],
-                      scales[at(k)],
-                      exact,
-                      static_cast<double>(roi[at(k)]),
-                      static_cast<double>(roi[at(k + x.rank())])};
-    // An axis that keeps its extent has one tap, unless a crop moves it.
-    const bool kept = axis.in == axis.out && axis.scale == 1.0f &&
-                      (place != "tf_crop_and_resize" || (axis.roi_begin == 0 && axis.roi_end == 1));
-    // Where it shrinks, antialiasing widens the kernel by as much.
-    const double widen = antialias ? std::min(1.0, static_cast<double>(axis.scale)) : 1.0;
-    const double radius = mode == "cubic" ? 2 : 1;
-    const int before = static_cast<int>(std::floor(-radius / widen)) + 1;
-    t.count = kept || mode == "nearest" ? 1 : 2 - 2 * before;
-    t.identity = kept;
-    for (std::int64_t i = 0; i < axis.out; ++i) {
-      const double from = kept ? static_cast<double>(i) : original(axis, i, place);
-      const double base = std::floor(from), ratio = from - base;
-      t.outside.push_back(place == "tf_crop_and_resize" && !kept &&
-                          (from < 0 || from > static_cast<double>(axis.in - 1)));
-      const auto clamped = [&](double v) {
-        return static_cast<std::int64_t>(std::clamp(v, 0.0, static_cast<double>(axis.in - 1)));
-      };
-      if (t.count == 1) {
-        const bool up = rounding == "floor"               ? false
-                        : rounding == "ceil"              ? ratio > 0
-                        : rounding == "round_prefer_ceil" ? ratio >= 0.5
-                                                          : ratio > 0.5;
-        t.index.push_back(clamped(base + (up && !kept ? 1 : 0)));
-        t.weight.push_back(1.0f);
-        continue;
-      }
-      std::vector<double> weights;
-      double sum = 0;
-      for (int j = before; j < before + t.count; ++j) {
-        const double distance = (static_cast<double>(j) - ratio) * widen;
-        double w = mode == "cubic" ? cubic(distance, a) : std::max(0.0, 1 - std::fabs(distance));
-        const double p = base + j;
-        if (exclude && (p < 0 || p > static_cast<double>(axis.in - 1))) w = 0;
-        weights.push_back(w);
-        sum += w;
-        t.index.push_back(clamped(p));
-      }
-      const bool normalise = (exclude || antialias) && sum != 0;
-      for (double w : weights) t.weight.push_back(static_cast<float>(normalise ? w / sum : w));
-    }
+  ResizeRule r;
+  r.mode = attrs.string("mode", "nearest");
+  r.place = attrs.string("coordinate_transformation_mode", "half_pixel");
+  r.rounding = attrs.string("nearest_mode", "round_prefer_floor");
+  r.in = extents_of(node.shape(0));
+  r.out = extents_of(node.output().shape);
+  r.scales = attrs.reals("scales");
+  r.roi = attrs.reals("roi");
+  r.exact = attrs.integer("exact_sizes", 0) != 0;
+  r.exclude = attrs.integer("exclude_outside", 0) != 0;
+  r.antialias = attrs.integer("antialias", 0) != 0;
+  r.cubic_a = attrs.real("cubic_coeff_a", -0.75f);
+  return r;
+}
+
+/// Output index i of the axis is input index i.
+inline bool keeps_axis(const ResizeRule& r, std::size_t k) {
+  const auto axis = resize_detail::axis_of(r, k);
+  return axis.in == axis.out && axis.scale == 1.0f &&
+         (r.place != "tf_crop_and_resize" || (axis.roi_begin == 0 && axis.roi_end == 1));
+}
+
+/// Taps an output index.
+inline int count_taps(const ResizeRule& r, std::size_t k) {
+  return keeps_axis(r, k) || r.mode == "nearest" ? 1 : 2 - 2 * resize_detail::first_tap(r, k);
+}
+
+/// Output index i is extrapolated.
+inline bool is_outside(const ResizeRule& r, std::size_t k, std::int64_t i) {
+  if (r.place != "tf_crop_and_resize" || keeps_axis(r, k)) return false;
+  const double from = resize_detail::original(resize_detail::axis_of(r, k), i, r.place);
+  return from < 0 || from > static_cast<double>(r.in[k] - 1);
+}
+
+/// Some output index is extrapolated. Places are even along an axis: the ends tell.
+inline bool extrapolates(const ResizeRule& r) {
+  for (std::size_t k = 0; k < r.in.size(); ++k) {
+    if (is_outside(r, k, 0) || is_outside(r, k, r.out[k] - 1)) return true;
   }
+  return false;
+}
+
+/// The taps of one axis. The output must have elements.
+inline AxisTaps axis_taps(const ResizeRule& r, std::size_t k) {
+  using namespace resize_detail;
+  const Axis1d axis = axis_of(r, k);
+  const bool kept = keeps_axis(r, k);
+  const double widen = widening(r, k);
+  const int before = first_tap(r, k);
+  const auto last = static_cast<double>(axis.in - 1);
+  const auto clamped = [&](double v) {
+    return static_cast<std::int64_t>(std::clamp(v, 0.0, last));
+  };
+  AxisTaps t;
+  t.count = count_taps(r, k);
+  for (std::int64_t i = 0; i < axis.out; ++i) {
+    const double from = kept ? static_cast<double>(i) : original(axis, i, r.place);
+    const double base = std::floor(from), ratio = from - base;
+    t.outside.push_back(is_outside(r, k, i));
+    if (t.count == 1) {
+      const bool up = r.rounding == "floor"               ? false
+                      : r.rounding == "ceil"              ? ratio > 0
+                      : r.rounding == "round_prefer_ceil" ? ratio >= 0.5
+                                                          : ratio > 0.5;
+      t.index.push_back(clamped(base + (up && !kept ? 1 : 0)));
+      t.weight.push_back(1.0f);
+      continue;
+    }
+    std::vector<double> weights;
+    double sum = 0;
+    for (int j = before; j < before + t.count; ++j) {
+      const double distance = (static_cast<double>(j) - ratio) * widen;
+      double w = r.mode == "cubic" ? cubic(distance, static_cast<double>(r.cubic_a))
+                                   : std::max(0.0, 1 - std::fabs(distance));
+      const double p = base + j;
+      if (r.exclude && (p < 0 || p > last)) w = 0;
+      weights.push_back(w);
+      sum += w;
+      t.index.push_back(clamped(p));
+    }
+    const bool normalise = (r.exclude || r.antialias) && sum != 0;
+    for (double w : weights) t.weight.push_back(static_cast<float>(normalise ? w / sum : w));
+  }
+  return t;
+}
+
+inline std::vector<AxisTaps> resize_taps(const ResizeRule& r) {
+  std::vector<AxisTaps> taps;
+  for (std::size_t k = 0; k < r.in.size(); ++k) taps.push_back(axis_taps(r, k));
   return taps;
 }
 

@@ -71,12 +71,43 @@ void reference(const ReferenceArgs& args) {
   });
 }
 
+struct SliceParams : CopyParams {
+  Ints begin, step;
+
+  void fields(Archive& a) {
+    CopyParams::fields(a);
+    a("begin", begin)("step", step);
+  }
+
+  BoxCopy::IndexMap map(const BindArgs&) const {
+    return [this](int axis, std::int64_t x) { return begin[at(axis)] + x * step[at(axis)]; };
+  }
+};
+
+constexpr KernelDef kKernel = copy_row<SliceParams>("slice");
+constexpr const KernelDef* kKernels[] = {&kKernel};
+
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
-  const Ints begin = request.node.attrs().integers("begin");
-  const Ints step = request.node.attrs().integers("step");
-  offer_box_copy(request, out, "slice", [begin, step](int axis, std::int64_t x) {
-    return begin[at(axis)] + x * step[at(axis)];
-  });
+  const Attributes& attrs = request.node.attrs();
+  const Shape &x = request.node.shape(0), &y = request.node.output().shape;
+  const SliceParams params{{}, attrs.integers("begin"), attrs.integers("step")};
+  const std::size_t first = out.size();
+  offer_copy(request, out, kKernel, params);
+  // Along one axis and without steps, it may be a stretch of its input.
+  int cut = -1, cuts = 0;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (params.step[at(i)] != 1) return;
+    if (x[i] == y[i]) continue;
+    cut = i;
+    ++cuts;
+  }
+  if (cuts != 1) return;
+  const int size = dtype_bytes(request.node.dtype(0));
+  for (Offer& offer : std::span(out).subspan(first)) {
+    const Mapping whole(offer.in[0], x, size), part(offer.out[0], y, size);
+    const auto offset = part_offset(whole, part, cut, params.begin[at(cut)]);
+    if (offset) offer.outputs_in_input.push_back({0, *offset, offer.flops});
+  }
 }
 
 constexpr OpDef kSlice[] = {{.name = "slice",
@@ -85,6 +116,7 @@ constexpr OpDef kSlice[] = {{.name = "slice",
                              .infer = infer,
                              .reference = reference,
                              .offers = offers,
+                             .kernels = kKernels,
                              .axes = link_positions}};
 
 }  // namespace

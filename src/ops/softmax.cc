@@ -129,36 +129,28 @@ struct GatheredSoftmax {
   }
 };
 
-std::function<bool(int)> along_of(const NodeRef& node) {
-  const auto axis = static_cast<int>(node.attrs().integer("axis", -1));
-  const bool flatten = node.attrs().integer("flatten", 0) != 0;
-  return [=](int i) { return i == axis || (flatten && i > axis); };
-}
+struct SoftmaxParams {
+  Mapping mapping;  ///< of x and y
+  int axis = 0;
+  bool flatten = false;  ///< along all axes from `axis` on
+  int workers = 1;
 
-/// Nothing when a row is too long to be listed.
-std::optional<GatheredSoftmax> gathered_softmax(const NodeRef& node, const Mapping& mapping,
-                                                int threads) {
-  constexpr std::int64_t kLongest = 1 << 14;
-  const auto along = along_of(node);
-  std::int64_t count = 1;
-  for (int i = 0; i < mapping.shape().rank(); ++i) count *= along(i) ? mapping.shape()[i] : 1;
-  if (count > kLongest) return std::nullopt;
-  GatheredSoftmax s;
-  s.runs = runs_along(mapping, along);
-  s.over = loops_along(mapping, [&](int i) { return !along(i); });
-  s.row_floats = round_up(count, 16);
-  s.workers = threads == 1 ? 1 : 4 * threads;
-  return s;
-}
+  bool along(int i) const { return i == axis || (flatten && i > axis); }
 
-std::optional<StridedSoftmax> strided_softmax(const NodeRef& node, const Mapping& mapping) {
-  const auto along = along_of(node);
-  const auto loops = loops_along(mapping, along);
-  if (loops.size() != 1 || !no_tails(mapping, along)) return std::nullopt;
+  void fields(Archive& a) {
+    a("mapping", mapping)("axis", axis)("flatten", flatten)("workers", workers);
+  }
+};
+
+/// Nothing unless the axes fuse into one loop that can be walked in rows or in columns.
+std::optional<StridedSoftmax> strided_softmax(const SoftmaxParams& p) {
+  const auto along = [&](int i) { return p.along(i); };
+  const auto loops = loops_along(p.mapping, along);
+  if (loops.size() != 1 || !no_tails(p.mapping, along)) return std::nullopt;
   StridedSoftmax s;
   s.count = loops[0].extent;
   s.stride = loops[0].stride[0];
-  s.over = loops_along(mapping, [&](int i) { return !along(i); });
+  s.over = loops_along(p.mapping, [&](int i) { return !p.along(i); });
   if (s.stride != 1) {
     s.columns = take_run(s.over);
     if (s.columns == 1 && !s.over.empty()) return std::nullopt;
@@ -166,43 +158,104 @@ std::optional<StridedSoftmax> strided_softmax(const NodeRef& node, const Mapping
   return s;
 }
 
+std::int64_t row_elements(const SoftmaxParams& p) {
+  std::int64_t count = 1;
+  for (int i = 0; i < p.mapping.shape().rank(); ++i) {
+    count *= p.along(i) ? p.mapping.shape()[i] : 1;
+  }
+  return count;
+}
+
+/// Of one worker.
+std::int64_t row_floats(const SoftmaxParams& p) { return round_up(row_elements(p), 16); }
+
+struct BoundStrided {
+  StridedSoftmax softmax;
+  TailZero tails;
+};
+
+template <bool Log>
+BoundStrided bind_strided(const SoftmaxParams& p) {
+  BoundStrided b{*strided_softmax(p), TailZero(p.mapping)};
+  b.softmax.log = Log;
+  return b;
+}
+
+void run_strided(const BoundStrided& b, const KernelArgs& args) noexcept {
+  b.softmax.run(args.input<float>(0), args.output<float>(0), args.pool);
+  b.tails.run(args.out[0]);
+}
+
+struct BoundGathered {
+  GatheredSoftmax softmax;
+  TailZero tails;
+};
+
+template <bool Log>
+BoundGathered bind_gathered(const SoftmaxParams& p) {
+  GatheredSoftmax s;
+  s.log = Log;
+  s.runs = runs_along(p.mapping, [&](int i) { return p.along(i); });
+  s.over = loops_along(p.mapping, [&](int i) { return !p.along(i); });
+  s.row_floats = row_floats(p);
+  s.workers = p.workers;
+  return {std::move(s), TailZero(p.mapping)};
+}
+
+void run_gathered(const BoundGathered& b, const KernelArgs& args) noexcept {
+  b.softmax.run(args);
+  b.tails.run(args.out[0]);
+}
+
+constexpr KernelDef kStrided[] = {
+    kernel_def<SoftmaxParams, bind_strided<false>, run_strided>("softmax"),
+    kernel_def<SoftmaxParams, bind_strided<true>, run_strided>("log_softmax")};
+constexpr KernelDef kGathered[] = {
+    kernel_def<SoftmaxParams, bind_gathered<false>, run_gathered>("softmax_gathered"),
+    kernel_def<SoftmaxParams, bind_gathered<true>, run_gathered>("log_softmax_gathered")};
+constexpr const KernelDef* kSoftmaxKernels[] = {&kStrided[0], &kGathered[0]};
+constexpr const KernelDef* kLogSoftmaxKernels[] = {&kStrided[1], &kGathered[1]};
+
+/// About how many contiguous elements a gathered row is made of: the elements along the axes that
+/// are neighbours in memory.
+double gathered_run(const SoftmaxParams& p) {
+  std::int64_t run = 1;
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const Digit& d : p.mapping.linear_digits()) {
+      if (d.e == 1 || d.stride != run || !p.along(d.dim)) continue;
+      run *= d.e;
+      grew = true;
+    }
+  }
+  return static_cast<double>(run);
+}
+
 template <bool Log>
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
+  constexpr std::int64_t kLongest = 1 << 14;  // a row that is listed
   const NodeRef& node = request.node;
   if (node.dtype(0) != DType::f32 || node.shape(0).elements() == 0) return;
+  const int threads = request.target.threads;
   for (const Layout& layout : elementwise_layouts(request)) {
-    const Mapping mapping(layout, node.output().shape, sizeof(float));
+    SoftmaxParams params;
+    params.mapping = Mapping(layout, node.output().shape, sizeof(float));
+    params.axis = static_cast<int>(node.attrs().integer("axis", -1));
+    params.flatten = node.attrs().integer("flatten", 0) != 0;
+    params.workers = threads == 1 ? 1 : 4 * threads;
     Offer offer;
-    offer.kernel = std::string(node.node().op->name);
     offer.in = {broadcast_follower(node, 0, layout).mapping.layout()};
     offer.out = {layout};
     offer.in_place = 0;
     offer.flops = 20 * static_cast<double>(node.shape(0).elements());
-    if (auto strided = strided_softmax(node, mapping)) {
-      strided->log = Log;
+    if (strided_softmax(params)) {
       offer.efficiency = 0.25;
-      offer.bind = [softmax = *strided, mapping]() -> Kernel {
-        const auto tails = std::make_shared<const TailZero>(mapping);
-        return [softmax, tails](const KernelArgs& args) {
-          softmax.run(args.input<float>(0), args.output<float>(0), args.pool);
-          tails->run(args.out[0]);
-        };
-      };
-    } else if (auto gathered = gathered_softmax(node, mapping, request.target.threads)) {
-      gathered->log = Log;
+      offer.call = {kStrided[Log], std::move(params)};
+    } else if (row_elements(params) <= kLongest) {
       // Collecting costs as much as a run is short.
-      const double run =
-          static_cast<double>(gathered->row_floats) / static_cast<double>(gathered->runs.size());
-      offer.efficiency = run >= 4 ? 0.15 : 0.04;
-      offer.scratch_bytes = at(gathered->workers * gathered->row_floats) * sizeof(float);
-      const auto shared = std::make_shared<const GatheredSoftmax>(std::move(*gathered));
-      offer.bind = [shared, mapping]() -> Kernel {
-        const auto tails = std::make_shared<const TailZero>(mapping);
-        return [shared, tails](const KernelArgs& args) {
-          shared->run(args);
-          tails->run(args.out[0]);
-        };
-      };
+      offer.efficiency = gathered_run(params) >= 4 ? 0.15 : 0.04;
+      offer.scratch_bytes = at(params.workers * row_floats(params)) * sizeof(float);
+      offer.call = {kGathered[Log], std::move(params)};
     } else {
       continue;
     }
@@ -217,6 +270,7 @@ constexpr OpDef kSoftmax[] = {
      .infer = infer,
      .reference = reference<Kind::softmax>,
      .offers = offers<false>,
+     .kernels = kSoftmaxKernels,
      .axes = link_positions},
     {.name = "log_softmax",
      .aliases = onnx<"LogSoftmax", import_softmax>,
@@ -224,6 +278,7 @@ constexpr OpDef kSoftmax[] = {
      .infer = infer,
      .reference = reference<Kind::log_softmax>,
      .offers = offers<true>,
+     .kernels = kLogSoftmaxKernels,
      .axes = link_positions},
     {.name = "hardmax",
      .aliases = onnx<"Hardmax", import_softmax>,

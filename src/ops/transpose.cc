@@ -72,7 +72,6 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
       if (o.in[0] == in_layout && o.out[0] == out_layout) return;
     }
     Offer offer;
-    offer.kernel = "transpose_relabel";
     offer.in = {in_layout};
     offer.out = {out_layout};
     offer.relabel = true;

@@ -231,18 +231,22 @@ using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
 template <Fn F, const Params& Default = kNone>
 void fast(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
-  offer_elementwise(request, out, node.node().op->name,
+  offer_elementwise(request, out,
                     {F, node.attrs().real("alpha", static_cast<float>(Default.a)),
                      node.attrs().real("beta", static_cast<float>(Default.b))});
 }
 
 void fast_relu(const OfferRequest& request, std::vector<Offer>& out) {
-  offer_elementwise(request, out, "relu", {Fn::clip, 0.0f, std::numeric_limits<float>::infinity()});
+  offer_elementwise(request, out, {Fn::clip, 0.0f, std::numeric_limits<float>::infinity()});
 }
 
 void fast_gelu(const OfferRequest& request, std::vector<Offer>& out) {
   const bool tanh = request.node.attrs().string("approximate", "none") == "tanh";
-  offer_elementwise(request, out, "gelu", {tanh ? Fn::gelu_tanh : Fn::gelu, 0, 0});
+  offer_elementwise(request, out, {tanh ? Fn::gelu_tanh : Fn::gelu, 0, 0});
+}
+
+constexpr std::span<const KernelDef* const> kernels_of(std::string_view name, Offers offers) {
+  return offers == nullptr ? std::span<const KernelDef* const>() : elementwise_kernel(name);
 }
 
 /// A function of floats.
@@ -255,6 +259,7 @@ constexpr OpDef real(std::string_view name, std::span<const ForeignName> aliases
           .infer = infer_float,
           .reference = reference<F, Default>,
           .offers = offers,
+          .kernels = kernels_of(name, offers),
           .activation = activation};
 }
 
@@ -268,6 +273,7 @@ constexpr OpDef number(std::string_view name, std::span<const ForeignName> alias
           .infer = infer_number,
           .reference = number_reference<Integer, F>,
           .offers = offers,
+          .kernels = kernels_of(name, offers),
           .activation = activation};
 }
 
@@ -317,7 +323,8 @@ constexpr OpDef kUnary[] = {
      .category = Category::transposable,
      .infer = infer_gelu,
      .reference = gelu_reference,
-     .offers = fast_gelu},
+     .offers = fast_gelu,
+     .kernels = elementwise_kernel("gelu")},
 };
 
 }  // namespace

@@ -24,23 +24,32 @@ std::size_t padded(std::size_t bytes) {
   return add(bytes, kArenaSlack + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
 }
 
-/// Buffers that share memory, as one.
+/// Bytes of a block that live as long as each other.
+struct Piece {
+  std::size_t begin = 0, end = 0;  ///< in the block
+  int first = 0, last = 0;
+};
+
+/// Buffers that share memory, as one that cannot be bent.
 struct Block {
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;  ///< alignment and slack included
   int first = std::numeric_limits<int>::max(), last = std::numeric_limits<int>::min();
+  std::vector<Piece> pieces;  ///< by begin; no two have a byte in common
 };
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
 struct Blocks {
   std::vector<Block> blocks;
-  std::vector<int> of;  // the block of each buffer
+  std::vector<int> of;          // the block of each buffer
+  std::vector<std::size_t> at;  // where in the block each buffer begins
 };
 
-Blocks join_shared(std::span<const Buffer> buffers) {
+/// The block of each buffer, and where in it the buffer begins.
+void link_shared(std::span<const Buffer> buffers, Blocks& out) {
   const int n = static_cast<int>(buffers.size());
-  Blocks out;
   out.of.assign(buffers.size(), -1);
+  out.at.assign(buffers.size(), 0);
   std::vector<int> path;
   for (int i = 0; i < n; ++i) {
     path.clear();
@@ -57,22 +66,68 @@ Blocks join_shared(std::span<const Buffer> buffers) {
       if (next < 0) {
         out.of[at] = static_cast<int>(out.blocks.size());
         out.blocks.emplace_back();
+        path.pop_back();
       } else {
         at = next;
       }
     }
-    for (int k : path) out.of[k] = out.of[at];
+    // From the outermost inwards.
+    for (auto k = path.rbegin(); k != path.rend(); ++k) {
+      const Buffer& b = buffers[*k];
+      out.of[*k] = out.of[b.share_with];
+      out.at[*k] = add(out.at[b.share_with], b.share_at);
+    }
   }
-  for (int i = 0; i < n; ++i) {
+}
+
+/// Cuts the block wherever one of its buffers begins or ends.
+void cut_pieces(std::span<const Buffer> buffers, const Blocks& blocks,
+                const std::vector<int>& members, Block& block) {
+  std::vector<std::size_t> cuts;
+  for (int i : members) {
+    cuts.push_back(blocks.at[i]);
+    cuts.push_back(blocks.at[i] + buffers[i].bytes);
+  }
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+    Piece piece{cuts[k], cuts[k + 1], block.last, block.first};
+    for (int i : members) {
+      if (blocks.at[i] > piece.begin || blocks.at[i] + buffers[i].bytes < piece.end) continue;
+      piece.first = std::min(piece.first, buffers[i].first_step);
+      piece.last = std::max(piece.last, buffers[i].last_step);
+    }
+    if (piece.first > piece.last) continue;  // between two buffers
+    Piece* before = block.pieces.empty() ? nullptr : &block.pieces.back();
+    if (before != nullptr && before->end == piece.begin && before->first == piece.first &&
+        before->last == piece.last) {
+      before->end = piece.end;
+    } else {
+      block.pieces.push_back(piece);
+    }
+  }
+  if (block.pieces.empty()) block.pieces.push_back({0, 0, block.first, block.last});
+  block.pieces.back().end = block.bytes;
+}
+
+Blocks join_shared(std::span<const Buffer> buffers) {
+  Blocks out;
+  link_shared(buffers, out);
+  std::vector<std::vector<int>> members(out.blocks.size());
+  for (int i = 0; i < static_cast<int>(buffers.size()); ++i) {
     const Buffer& b = buffers[i];
     if (b.first_step > b.last_step) {
       fail(ErrorCode::internal, "buffer ", i, " ends at step ", b.last_step,
            " before it begins at step ", b.first_step);
     }
+    members[out.of[i]].push_back(i);
     Block& block = out.blocks[out.of[i]];
-    block.bytes = std::max(block.bytes, padded(b.bytes));
+    block.bytes = std::max(block.bytes, padded(add(out.at[i], b.bytes)));
     block.first = std::min(block.first, b.first_step);
     block.last = std::max(block.last, b.last_step);
+  }
+  for (std::size_t k = 0; k < out.blocks.size(); ++k) {
+    cut_pieces(buffers, out, members[k], out.blocks[k]);
   }
   return out;
 }
@@ -84,15 +139,23 @@ std::vector<int> sorted(std::size_t n, const std::function<bool(int, int)>& less
   return order;
 }
 
+std::vector<Piece> all_pieces(const std::vector<Block>& blocks) {
+  std::vector<Piece> out;
+  for (const Block& b : blocks) out.insert(out.end(), b.pieces.begin(), b.pieces.end());
+  return out;
+}
+
 std::size_t most_alive(const std::vector<Block>& blocks) {
+  const std::vector<Piece> pieces = all_pieces(blocks);
   const auto births =
-      sorted(blocks.size(), [&](int a, int b) { return blocks[a].first < blocks[b].first; });
+      sorted(pieces.size(), [&](int a, int b) { return pieces[a].first < pieces[b].first; });
   const auto deaths =
-      sorted(blocks.size(), [&](int a, int b) { return blocks[a].last < blocks[b].last; });
+      sorted(pieces.size(), [&](int a, int b) { return pieces[a].last < pieces[b].last; });
+  const auto bytes = [&](int i) { return pieces[i].end - pieces[i].begin; };
   std::size_t alive = 0, most = 0, dead = 0;
   for (int i : births) {
-    while (blocks[deaths[dead]].last < blocks[i].first) alive -= blocks[deaths[dead++]].bytes;
-    alive = add(alive, blocks[i].bytes);
+    while (pieces[deaths[dead]].last < pieces[i].first) alive -= bytes(deaths[dead++]);
+    alive = add(alive, bytes(i));
     most = std::max(most, alive);
   }
   return most;
@@ -103,6 +166,25 @@ struct Placed {
   int first, last;
 };
 
+/// Offsets [lo, hi) at which a block would meet what is placed.
+struct Blocked {
+  std::int64_t lo, hi;
+};
+
+/// The slack behind each piece is kept free, too, while it lives.
+void blocked_offsets(const Block& b, const std::vector<Placed>& placed, std::vector<Blocked>& out) {
+  out.clear();
+  for (const Placed& p : placed) {
+    for (const Piece& piece : b.pieces) {
+      if (p.last < piece.first || p.first > piece.last) continue;
+      const std::size_t end = piece.end == b.bytes ? piece.end : piece.end + kArenaSlack;
+      out.push_back({static_cast<std::int64_t>(p.begin) - static_cast<std::int64_t>(end) + 1,
+                     static_cast<std::int64_t>(p.end) - static_cast<std::int64_t>(piece.begin)});
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const Blocked& x, const Blocked& y) { return x.lo < y.lo; });
+}
+
 /// Each block of the order into the tightest gap between the blocks that live with it, else behind
 /// them all. A gap that touches `cap` is filled from above, the others from below: with a cap close
 /// to the optimum the blocks of a chain take turns at both ends and leave the middle whole.
@@ -110,33 +192,39 @@ struct Placed {
 std::size_t pack(const std::vector<Block>& blocks, const std::vector<int>& order, std::size_t cap,
                  std::vector<std::size_t>& offsets) {
   offsets.assign(blocks.size(), 0);
-  std::vector<Placed> placed;  // by begin
+  std::vector<Placed> placed;
   placed.reserve(blocks.size());
+  std::vector<Blocked> blocked;
   std::size_t total = 0;
   for (int i : order) {
     const Block& b = blocks[i];
-    std::size_t free_from = 0, best = 0, best_gap = kNone;
-    for (const Placed& p : placed) {
-      if (p.last < b.first || p.first > b.last) continue;
-      if (p.begin > free_from) {
-        const std::size_t gap = p.begin - free_from;
-        if (gap >= b.bytes && gap < best_gap) best = free_from, best_gap = gap;
+    blocked_offsets(b, placed, blocked);
+    constexpr auto kAlign = static_cast<std::int64_t>(kArenaAlignment);
+    std::int64_t free_from = 0;
+    std::size_t best = 0, best_gap = kNone;
+    for (const Blocked& x : blocked) {
+      // The gap holds the block and what is left over.
+      if (x.lo > free_from) {
+        const std::size_t gap = static_cast<std::size_t>(x.lo - 1 - free_from) + b.bytes;
+        if (gap < best_gap) best = static_cast<std::size_t>(free_from), best_gap = gap;
       }
-      free_from = std::max(free_from, p.end);
+      free_from = std::max(free_from, (x.hi + kAlign - 1) / kAlign * kAlign);
     }
-    const std::size_t last_gap = cap > free_from ? cap - free_from : 0;
+    const auto behind = static_cast<std::size_t>(free_from);
+    const std::size_t last_gap = cap > behind ? cap - behind : 0;
     if (cap == kNone) {
-      if (best_gap == kNone) best = free_from;
+      if (best_gap == kNone) best = behind;
     } else if (last_gap >= b.bytes && last_gap < best_gap) {
-      best = free_from == 0 ? 0 : cap - b.bytes;
+      best = behind == 0 ? 0 : cap - b.bytes;
     } else if (best_gap == kNone) {
       return kNone;
     }
-    const Placed here{best, add(best, b.bytes), b.first, b.last};
-    const auto by_begin = [](const Placed& x, const Placed& y) { return x.begin < y.begin; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), here, by_begin), here);
+    for (const Piece& piece : b.pieces) {
+      const std::size_t end = piece.end == b.bytes ? piece.end : piece.end + kArenaSlack;
+      placed.push_back({add(best, piece.begin), add(best, end), piece.first, piece.last});
+    }
     offsets[i] = best;
-    total = std::max(total, here.end);
+    total = std::max(total, add(best, b.bytes));
   }
   return total;
 }
@@ -191,9 +279,48 @@ Arena make_arena(std::span<const Buffer> buffers, std::size_t limit) {
          limit);
   }
   arena.offsets.resize(buffers.size());
-  for (std::size_t i = 0; i < buffers.size(); ++i) arena.offsets[i] = best[joined.of[i]];
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    arena.offsets[i] = best[joined.of[i]] + joined.at[i];
+  }
   return arena;
 }
+
+namespace {
+
+/// A sweep over the steps: while no two live pieces overlap, a new one can only overlap its
+/// neighbours in memory.
+void expect_no_clash(const std::vector<Block>& blocks, const std::vector<std::size_t>& base) {
+  std::vector<Piece> pieces;
+  for (std::size_t k = 0; k < blocks.size(); ++k) {
+    for (Piece p : blocks[k].pieces) {
+      p.begin += base[k];
+      p.end += base[k];
+      if (p.begin < p.end) pieces.push_back(p);
+    }
+  }
+  const auto births =
+      sorted(pieces.size(), [&](int a, int b) { return pieces[a].first < pieces[b].first; });
+  const auto deaths =
+      sorted(pieces.size(), [&](int a, int b) { return pieces[a].last < pieces[b].last; });
+  std::map<std::size_t, int> alive;  // by begin
+  std::size_t dead = 0;
+  for (int i : births) {
+    for (; pieces[deaths[dead]].last < pieces[i].first; ++dead) {
+      alive.erase(pieces[deaths[dead]].begin);
+    }
+    const auto above = alive.lower_bound(pieces[i].begin);
+    const bool meets_above = above != alive.end() && above->first < pieces[i].end;
+    const bool meets_below =
+        above != alive.begin() && pieces[std::prev(above)->second].end > pieces[i].begin;
+    if (meets_above || meets_below) {
+      fail(ErrorCode::internal, "two buffers live at step ", pieces[i].first,
+           " and overlap at offset ", pieces[i].begin);
+    }
+    alive.emplace(pieces[i].begin, i);
+  }
+}
+
+}  // namespace
 
 void verify(std::span<const Buffer> buffers, const Arena& arena) {
   const Blocks joined = join_shared(buffers);
@@ -201,7 +328,7 @@ void verify(std::span<const Buffer> buffers, const Arena& arena) {
     fail(ErrorCode::internal, "the arena has ", arena.offsets.size(), " offsets for ",
          buffers.size(), " buffers");
   }
-  std::vector<int> member(joined.blocks.size(), -1);  // one buffer of each block
+  std::vector<std::size_t> base(joined.blocks.size(), kNone);  // where each block begins
   for (int i = 0; i < static_cast<int>(buffers.size()); ++i) {
     const std::size_t offset = arena.offsets[i];
     if (offset % kArenaAlignment != 0) {
@@ -210,38 +337,13 @@ void verify(std::span<const Buffer> buffers, const Arena& arena) {
     if (offset > arena.bytes || arena.bytes - offset < padded(buffers[i].bytes)) {
       fail(ErrorCode::internal, "buffer ", i, " lies outside the arena");
     }
-    int& first = member[joined.of[i]];
-    if (first < 0) first = i;
-    if (offset != arena.offsets[first]) {
-      fail(ErrorCode::internal, "buffers ", first, " and ", i, " share memory but lie apart");
+    std::size_t& begin = base[joined.of[i]];
+    if (begin == kNone && offset >= joined.at[i]) begin = offset - joined.at[i];
+    if (begin == kNone || offset != begin + joined.at[i]) {
+      fail(ErrorCode::internal, "buffer ", i, " shares memory but lies apart from it");
     }
   }
-  // A sweep over the steps: while no two live blocks overlap, a new one can only overlap its
-  // neighbours in memory.
-  const std::vector<Block>& blocks = joined.blocks;
-  const auto births =
-      sorted(blocks.size(), [&](int a, int b) { return blocks[a].first < blocks[b].first; });
-  const auto deaths =
-      sorted(blocks.size(), [&](int a, int b) { return blocks[a].last < blocks[b].last; });
-  std::map<std::size_t, int> alive;  // offset to block
-  std::size_t dead = 0;
-  for (int i : births) {
-    for (; blocks[deaths[dead]].last < blocks[i].first; ++dead) {
-      alive.erase(arena.offsets[member[deaths[dead]]]);
-    }
-    const std::size_t begin = arena.offsets[member[i]];
-    const auto above = alive.lower_bound(begin);
-    const auto clash = [&](int other) {
-      fail(ErrorCode::internal, "buffers ", member[other], " and ", member[i],
-           " live at one step and overlap");
-    };
-    if (above != alive.end() && above->first - begin < blocks[i].bytes) clash(above->second);
-    if (above != alive.begin()) {
-      const auto below = std::prev(above);
-      if (begin - below->first < blocks[below->second].bytes) clash(below->second);
-    }
-    alive.emplace(begin, i);
-  }
+  expect_no_clash(joined.blocks, base);
 }
 
 }  // namespace stowage::plan

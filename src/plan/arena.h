@@ -12,10 +12,11 @@ namespace stowage::plan {
 struct Buffer {
   std::size_t bytes = 0;
   int first_step = 0, last_step = 0;
-  /// The buffer whose memory this one continues in place (or views); -1: memory of its own.
-  /// Buffers linked so start at one offset and hold it from the first step of any of them to the
-  /// last step of any.
+  /// The buffer inside of whose memory this one lies, `share_at` bytes from its beginning: its
+  /// continuation in place, or a part of it; -1: memory of its own. A byte is held from the first
+  /// step of any buffer that has it to the last step of any.
   int share_with = -1;
+  std::size_t share_at = 0;
 };
 
 /// Offsets are multiples of this.
@@ -35,8 +36,8 @@ struct Arena {
 /// suffice, Error(internal) when the buffers make no sense.
 Arena make_arena(std::span<const Buffer> buffers, std::size_t limit);
 
-/// Throws Error(internal) when two buffers alive at one step overlap (slack included), one lies
-/// outside the arena or off the alignment, or a shared one lies elsewhere than its partner.
+/// Throws Error(internal) when two buffers alive at one step overlap and do not share memory, one
+/// lies outside the arena or off the alignment, or a shared one lies elsewhere than its partner.
 void verify(std::span<const Buffer> buffers, const Arena& arena);
 
 }  // namespace stowage::plan

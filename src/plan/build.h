@@ -40,6 +40,7 @@ Decision decide(Graph& graph, const PlanOptions& options);
 
 /// Fills slots, steps, doors, weights and arena. With `release_constants`, the graph's constants
 /// go away as they are converted.
-void build(Plan& plan, const OfferTable& table, const Solution& solution, bool release_constants);
+void build(Plan& plan, Graph& graph, const OfferTable& table, const Solution& solution,
+           bool release_constants);
 
 }  // namespace stowage::plan

@@ -27,7 +27,7 @@ std::string shape_of(const std::vector<NodeReport::Operand>& list) {
 
 /// What is given and wanted, in which data format.
 std::string doors(const Plan& plan) {
-  std::string out = text("source format ", data_format_name(plan.graph->source_format), "\n");
+  std::string out = text("source format ", data_format_name(plan.source_format), "\n");
   const auto list = [&](std::string_view kind, const std::vector<Door>& all,
                         std::string_view verb) {
     for (const Door& door : all) {
@@ -53,7 +53,7 @@ void node(std::string& out, std::size_t number, const NodeReport& n, const Plan&
   out += text(number, " ", n.op, " '", printable(n.name), "'  ", shape_of(n.inputs), " -> ",
               shape_of(n.outputs), "  ", category_name(n.category));
   if (plan.planner == "rule") {
-    out += text(", ", plan::rule_format(n, plan.graph->source_format));
+    out += text(", ", plan::rule_format(n, plan.source_format));
   }
   out += "\n";
   const std::string layouts = plan::layouts_of(n);

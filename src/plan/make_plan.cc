@@ -110,8 +110,8 @@ namespace {
 /// Turns choices and moves into slots, steps, doors and memory.
 class Builder {
  public:
-  Builder(Plan& plan, const OfferTable& table, const Solution& solution)
-      : plan_(plan), graph_(*plan.graph), table_(table), solution_(solution) {
+  Builder(Plan& plan, Graph& graph, const OfferTable& table, const Solution& solution)
+      : plan_(plan), graph_(graph), table_(table), solution_(solution) {
     const auto values = idx(graph_.value_count());
     slot_of_.resize(values);
     read_.resize(values);
@@ -130,16 +130,11 @@ class Builder {
     bind_doors_in();
     for (std::size_t i = 0; i < table_.order.size(); ++i) add_node(i);
     bind_doors_out();
-    for (std::size_t i = 0; i < calls_.size(); ++i) bind_kernel(calls_[i]);
     convert_constants(release_constants);
     lay_out();
   }
 
  private:
-  struct Call {
-    std::size_t step, node;
-  };
-
   const Option& chosen(std::size_t i) const { return table_.options[i][idx(solution_.choice[i])]; }
 
   /// Which layouts of each value a kernel, or a conversion that itself is read, reads.
@@ -178,6 +173,7 @@ class Builder {
     const int s = static_cast<int>(plan_.slots.size());
     const Value& value = graph_.value(v);
     plan_.slots.push_back({.value = v,
+                           .name = value.name,
                            .dtype = value.dtype,
                            .mapping = mapping_of(value, table_.layouts[idx(v)][idx(layout)]),
                            .constant = nullptr,
@@ -225,8 +221,10 @@ class Builder {
     const Node& n = graph_.node(table_.order[i]);
     const Option& option = chosen(i);
     Step step;
-    step.kind = Step::Kind::call;
     step.node = table_.order[i];
+    step.name = n.name;
+    step.op = std::string(n.op->name);
+    step.call = option.offer.call;
     std::map<const Move*, int> copies;  // slots that are this node's alone
     for (std::size_t k = 0; k < n.inputs.size(); ++k) {
       const Move* own = own_move(i, n.inputs[k], option.in[k], &Move::to);
@@ -247,14 +245,18 @@ class Builder {
     }
     if (option.offer.relabel) {
       plan_.slots[idx(step.out[0])].alias_of = step.in[0];
+    } else if (lies_in_input(n, option.offer)) {
+      for (const Part& part : option.offer.outputs_in_input) {
+        Slot& slot = plan_.slots[idx(step.out[idx(part.operand)])];
+        slot.alias_of = step.in[0];
+        slot.alias_offset = part.offset;
+      }
     } else {
+      for (const Part& part : option.offer.inputs_in_output) {
+        step.views.push_back({part.operand, part.offset});
+      }
       step.scratch_bytes = option.offer.scratch_bytes;
       step.in_place = option.offer.in_place;
-      if (option.reference) {
-        step.kind = Step::Kind::reference;
-      } else {
-        calls_.push_back({plan_.steps.size(), i});
-      }
       plan_.steps.push_back(std::move(step));
     }
     for (std::size_t k = 0; k < n.outputs.size(); ++k) {
@@ -263,6 +265,12 @@ class Builder {
       if (own != nullptr) add_conversion(copies[own], slot(own->value, own->to));
       add_moves(n.outputs[k]);
     }
+  }
+
+  /// Every output that there is lies in input 0.
+  static bool lies_in_input(const Node& n, const Offer& offer) {
+    const auto outputs = std::ranges::count_if(n.outputs, [](ValueId v) { return v != kNoValue; });
+    return !offer.outputs_in_input.empty() && std::ssize(offer.outputs_in_input) == outputs;
   }
 
   void add_moves(ValueId v) {
@@ -277,21 +285,10 @@ class Builder {
     step.kind = Step::Kind::convert;
     step.src = from;
     step.dst = to;
-    const Slot &src = plan_.slots[idx(from)], &dst = plan_.slots[idx(to)];
-    step.conversion = std::make_unique<Conversion>(src.dtype, src.mapping, dst.dtype, dst.mapping);
     plan_.steps.push_back(std::move(step));
   }
 
-  void bind_kernel(const Call& call) {
-    const Option& option = chosen(call.node);
-    const NodeId id = table_.order[call.node];
-    const Trail trail("node", graph_.node(id).name, graph_.node(id).op->name);
-    plan_.steps[call.step].kernel = option.offer.bind();
-  }
-
   void convert_constants(bool release) {
-    // A kernel may look at small constants when it is bound or described; large ones are memory.
-    constexpr std::size_t kKeep = 4096;
     for (ValueId v = 0; v < graph_.value_count(); ++v) {
       Value& value = graph_.value(v);
       if (value.constant == nullptr) continue;
@@ -309,27 +306,102 @@ class Builder {
         }
         plan_.weight_bytes += target.mapping.bytes();
       }
-      if (release && value.constant->bytes() > kKeep) value.constant = nullptr;
+      if (release) value.constant = nullptr;
+    }
+  }
+
+  /// Buffers of the arena, one for each slot that has memory of its own there.
+  struct Buffers {
+    std::vector<Buffer> list;
+    std::vector<int> of;         // by slot that is no alias; -1: none
+    std::vector<bool> in_views;  // by buffer: it, or a part of it, is shared by several values
+
+    /// The buffer in whose memory `b` lies, and where.
+    std::pair<int, std::size_t> root(int b) const {
+      std::size_t at = 0;
+      while (list[idx(b)].share_with >= 0) {
+        at += list[idx(b)].share_at;
+        b = list[idx(b)].share_with;
+      }
+      return {b, at};
+    }
+  };
+
+  /// The buffer of an operand that a step may make lie in another; -1 for a constant, a model input
+  /// (which is written before run) or a part of something else.
+  int movable(const Buffers& buffers, int s) const {
+    while (plan_.slots[idx(s)].alias_of >= 0) {
+      if (plan_.slots[idx(s)].alias_offset != 0) return -1;
+      s = plan_.slots[idx(s)].alias_of;
+    }
+    for (const Door& door : plan_.inputs) {
+      if (std::ranges::find(door.slots, s) != door.slots.end()) return -1;
+    }
+    return buffers.of[idx(s)];
+  }
+
+  /// Puts inputs of concatenations into their results. An input that lies in a result already
+  /// brings that along, if all of it is part of this one, too: results of one growing chain end up
+  /// as beginnings of the longest.
+  void share_views(Buffers& buffers) {
+    for (Step& step : plan_.steps) {
+      if (step.views.empty()) continue;
+      const std::vector<Step::View> wanted = std::move(step.views);
+      step.views.clear();
+      const int whole = buffers.of[idx(root(step.out[0]))];
+      std::vector<int> candidates;
+      for (const auto& view : wanted) {
+        candidates.push_back(movable(buffers, step.in[idx(view.input)]));
+      }
+      const auto lies_at = [&](std::size_t k, int block, std::size_t at) {
+        if (candidates[k] < 0 || candidates[k] == whole) return false;
+        const auto [r, offset] = buffers.root(candidates[k]);
+        return r == block && at + offset == wanted[k].offset;
+      };
+      for (std::size_t k = 0; k < wanted.size(); ++k) {
+        if (candidates[k] < 0) continue;
+        const auto [block, inside] = buffers.root(candidates[k]);
+        if (block == whole || wanted[k].offset < inside) continue;
+        const std::size_t at = wanted[k].offset - inside;
+        std::size_t covered = 0;
+        for (std::size_t j = 0; j < wanted.size(); ++j) {
+          if (lies_at(j, block, at)) covered += buffers.list[idx(candidates[j])].bytes;
+        }
+        if (at % kArenaAlignment != 0 || covered != buffers.list[idx(block)].bytes) continue;
+        buffers.list[idx(block)].share_with = whole;
+        buffers.list[idx(block)].share_at = at;
+        for (const int b : {block, whole, candidates[k]}) buffers.in_views[idx(b)] = true;
+      }
+      for (std::size_t k = 0; k < wanted.size(); ++k) {
+        if (!lies_at(k, whole, 0)) continue;
+        buffers.in_views[idx(candidates[k])] = true;
+        step.views.push_back(wanted[k]);
+      }
     }
   }
 
   /// What a step may write over its input it does where nobody reads the input afterwards and no
   /// other operand lies there. Model inputs and outputs live to the end, so they are never written
   /// over.
-  void share_in_place(const std::vector<int>& buffer_of, std::vector<Buffer>& buffers) {
+  void share_in_place(Buffers& buffers) {
     for (int i = 0; i < static_cast<int>(plan_.steps.size()); ++i) {
       Step& step = plan_.steps[idx(i)];
       if (step.in_place < 0) continue;
-      const auto buffer = [&](int s) { return s < 0 ? -1 : buffer_of[idx(root(s))]; };
+      const auto buffer = [&](int s) { return s < 0 ? -1 : buffers.of[idx(root(s))]; };
       const int from = buffer(step.in[idx(step.in_place)]), to = buffer(step.out[0]);
-      const bool possible = from >= 0 && to >= 0 && from != to &&
-                            buffers[idx(from)].last_step == i && buffers[idx(to)].first_step == i &&
-                            buffers[idx(from)].bytes == buffers[idx(to)].bytes;
+      std::vector<Buffer>& list = buffers.list;
+      const bool possible = from >= 0 && to >= 0 && from != to && list[idx(from)].last_step == i &&
+                            list[idx(to)].first_step == i &&
+                            list[idx(from)].bytes == list[idx(to)].bytes &&
+                            !buffers.in_views[idx(from)];
       const auto here = std::ranges::count_if(step.in, [&](int s) { return buffer(s) == from; });
-      if (possible && here == 1) {
-        buffers[idx(to)].share_with = from;
-      } else {
+      if (!possible || here != 1) {
         step.in_place = -1;
+      } else if (buffers.in_views[idx(to)]) {
+        // The result has its place: the input, and what it was made of in place, moves there.
+        list[idx(buffers.root(from).first)].share_with = to;
+      } else {
+        list[idx(to)].share_with = from;
       }
     }
   }
@@ -341,18 +413,19 @@ class Builder {
 
   void lay_out() {
     const int after = static_cast<int>(plan_.steps.size());  // the last step
-    std::vector<Buffer> buffers;
-    std::vector<int> buffer_of(plan_.slots.size(), -1);
+    Buffers buffers;
+    buffers.of.assign(plan_.slots.size(), -1);
     const auto live = [&](int s, int step) {
       s = root(s);
       if (s < 0 || plan_.slots[idx(s)].constant != nullptr) return;
-      int& b = buffer_of[idx(s)];
+      int& b = buffers.of[idx(s)];
       if (b < 0) {
-        b = static_cast<int>(buffers.size());
-        buffers.push_back({plan_.slots[idx(s)].mapping.bytes(), step, step, -1});
+        b = static_cast<int>(buffers.list.size());
+        buffers.list.push_back({plan_.slots[idx(s)].mapping.bytes(), step, step});
       }
-      buffers[idx(b)].first_step = std::min(buffers[idx(b)].first_step, step);
-      buffers[idx(b)].last_step = std::max(buffers[idx(b)].last_step, step);
+      Buffer& buffer = buffers.list[idx(b)];
+      buffer.first_step = std::min(buffer.first_step, step);
+      buffer.last_step = std::max(buffer.last_step, step);
     };
     // Inputs outlive a run, so that the next run may use them again.
     for (const Door& door : plan_.inputs) {
@@ -370,19 +443,21 @@ class Builder {
       }
     }
     for (const Door& door : plan_.outputs) live(door.slots[0], after);
-    share_in_place(buffer_of, buffers);
+    buffers.in_views.assign(buffers.list.size(), false);
+    share_views(buffers);
+    share_in_place(buffers);
     std::vector<std::pair<std::size_t, std::size_t>> scratch;  // step, buffer
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       if (plan_.steps[i].scratch_bytes == 0) continue;
-      scratch.emplace_back(i, buffers.size());
-      buffers.push_back(
-          {plan_.steps[i].scratch_bytes, static_cast<int>(i), static_cast<int>(i), -1});
+      scratch.emplace_back(i, buffers.list.size());
+      buffers.list.push_back(
+          {plan_.steps[i].scratch_bytes, static_cast<int>(i), static_cast<int>(i)});
     }
-    const Arena arena = make_arena(buffers, std::size_t{1} << 46);
-    plan::verify(buffers, arena);
+    const Arena arena = make_arena(buffers.list, std::size_t{1} << 46);
+    plan::verify(buffers.list, arena);
     plan_.arena_bytes = arena.bytes;
     for (std::size_t s = 0; s < plan_.slots.size(); ++s) {
-      const int b = buffer_of[idx(root(static_cast<int>(s)))];
+      const int b = buffers.of[s];
       if (b >= 0) plan_.slots[s].offset = arena.offsets[idx(b)];
     }
     for (const auto& [step, buffer] : scratch) {
@@ -397,13 +472,13 @@ class Builder {
   std::vector<std::vector<int>> slot_of_;            // by value and layout
   std::vector<std::vector<bool>> read_;              // by value and layout
   std::vector<std::vector<const Move*>> own_moves_;  // by node
-  std::vector<Call> calls_;
 };
 
 }  // namespace
 
-void build(Plan& plan, const OfferTable& table, const Solution& solution, bool release_constants) {
-  Builder(plan, table, solution).build(release_constants);
+void build(Plan& plan, Graph& graph, const OfferTable& table, const Solution& solution,
+           bool release_constants) {
+  Builder(plan, graph, table, solution).build(release_constants);
 }
 
 }  // namespace plan
@@ -418,18 +493,20 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOp
     simplify(*graph);
   }
   auto plan = std::make_shared<Plan>();
-  plan->graph = std::move(graph);
+  plan->model = graph->name;
+  plan->source_format = graph->source_format;
   plan->threads = options.threads;
-  plan->history = plan->graph->history;
-  const plan::Decision decision = plan::decide(*plan->graph, options);
+  plan->history = graph->history;
+  const plan::Decision decision = plan::decide(*graph, options);
+  plan->lanes = decision.target.lanes;
   plan->planner = plan::planner_name(options.planner);
   plan->cost_us = decision.chosen.cost;
   plan->lower_bound_us = decision.chosen.lower_bound;
   plan->rule_cost_us = decision.rule.cost;
   plan->source_cost_us = decision.source.cost;
-  plan::report(*plan, decision, decision.chosen);
-  plan::build(*plan, decision.table, decision.chosen, plan->graph.use_count() == 1);
-  const std::vector<bool> none = plan::said_none(*plan->graph, options);
+  plan::report(*plan, *graph, decision, decision.chosen);
+  plan::build(*plan, *graph, decision.table, decision.chosen, graph.use_count() == 1);
+  const std::vector<bool> none = plan::said_none(*graph, options);
   for (auto* doors : {&plan->inputs, &plan->outputs}) {
     for (Door& door : *doors) {
       if (none[plan::idx(door.value)]) door.port.data_format = DataFormat::none;

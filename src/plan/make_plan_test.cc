@@ -23,28 +23,33 @@ void plus_reference(const ReferenceArgs& a) {
   }
 }
 
+struct PlusParams {
+  Mapping in, out;
+
+  void fields(Archive& a) { a("in", in)("out", out); }
+};
+
 /// Walks the logical elements of two mappings of one shape.
-Kernel plus_kernel(const Mapping& in, const Mapping& out) {
-  return [in, out](const KernelArgs& args) {
-    const float w = args.in.size() > 1 ? args.input<float>(1)[0] : 1;
-    std::int64_t x[kMaxRank];
-    for (std::int64_t cell = 0; cell < out.cells(); ++cell) {
-      const Cell kind = out.inverse(cell, {x, static_cast<std::size_t>(out.shape().rank())});
-      if (kind == Cell::gap) continue;
-      args.output<float>(0)[cell] = kind == Cell::tail ? 0 : args.input<float>(0)[in.offset(x)] + w;
-    }
-  };
+void run_plus(const PlusParams& p, const KernelArgs& args) noexcept {
+  const float w = args.in.size() > 1 ? args.input<float>(1)[0] : 1;
+  std::int64_t x[kMaxRank];
+  for (std::int64_t cell = 0; cell < p.out.cells(); ++cell) {
+    const Cell kind = p.out.inverse(cell, {x, static_cast<std::size_t>(p.out.shape().rank())});
+    if (kind == Cell::gap) continue;
+    args.output<float>(0)[cell] = kind == Cell::tail ? 0 : args.input<float>(0)[p.in.offset(x)] + w;
+  }
 }
+
+constexpr KernelDef kPlus = kernel_def<PlusParams, run_plus>("plus");
 
 Offer plus_offer(const NodeRef& n, const Layout& layout) {
   Offer o;
-  o.kernel = "plus";
   o.in = {layout};
   if (n.input_count() > 1) o.in.push_back(Layout::parse("a/4 a%4"));
   o.out = {layout.renamed(n.shape(0).axes(), n.output().shape.axes())};
   o.in_place = 0;
-  const Mapping in(layout, n.shape(0), 4), out(o.out[0], n.output().shape, 4);
-  o.bind = [in, out] { return plus_kernel(in, out); };
+  o.call = {kPlus,
+            PlusParams{Mapping(layout, n.shape(0), 4), Mapping(o.out[0], n.output().shape, 4)}};
   return o;
 }
 
@@ -94,7 +99,6 @@ const OpDef kToNhwc{.name = "to_nhwc",
                           const Axis from[] = {in.axis(0), in.axis(2), in.axis(3), in.axis(1)};
                           for (const Layout& l : r.candidates(r.node.node().inputs[0])) {
                             Offer o;
-                            o.kernel = "relabel";
                             o.relabel = true;
                             o.in = {l};
                             o.out = {l.renamed(from, to.axes())};
@@ -102,7 +106,6 @@ const OpDef kToNhwc{.name = "to_nhwc",
                           }
                           for (const Layout& l : r.candidates(r.node.node().outputs[0])) {
                             Offer o;
-                            o.kernel = "relabel";
                             o.relabel = true;
                             o.in = {l.renamed(to.axes(), from)};
                             o.out = {l};
@@ -354,7 +357,7 @@ TEST(VerifyPlan, SeesFaults) {
        },
        "is read after something was written over it"},
       {"outside", [](Plan& p) { p.arena_bytes -= 128; }, "outside"},
-      {"no kernel", [](Plan& p) { p.steps[0].kernel = nullptr; }, "a kernel is missing"},
+      {"no kernel", [](Plan& p) { p.steps[0].call = {}; }, "a kernel is missing"},
   };
   for (const Fault& fault : faults) {
     Net net = chain();

@@ -75,10 +75,7 @@ class Collector {
     known = layouts;
     offers.clear();
     const Trail trail("node", node.node().name, node.node().op->name);
-    const OfferRequest request{node, target_, [this](ValueId v) {
-                                 return std::span<const Layout>(table_.layouts[idx(v)]);
-                               }};
-    node.node().op->offers(request, offers);
+    node.node().op->offers({node, target_, table_.layouts}, offers);
     return offers;
   }
 
@@ -127,7 +124,9 @@ class Collector {
       Option option;
       option.offer = std::move(offer);
       option.bytes = option.offer.extra_bytes;
-      if (resolve(n, option) && is_new(option, list)) list.push_back(std::move(option));
+      if (!resolve(n, option) || !is_new(option, list)) continue;
+      drop_views(n, option);
+      list.push_back(std::move(option));
     }
     for (std::size_t i = 1; i < list.size(); ++i) {
       Option& o = list[i];
@@ -142,7 +141,7 @@ class Collector {
   /// Candidates that are one layout make one offer, however often they are offered.
   static bool is_new(const Option& option, const std::vector<Option>& list) {
     return std::none_of(list.begin(), list.end(), [&](const Option& o) {
-      return o.offer.kernel == option.offer.kernel && o.in == option.in && o.out == option.out;
+      return o.offer.name() == option.offer.name() && o.in == option.in && o.out == option.out;
     });
   }
 
@@ -162,11 +161,31 @@ class Collector {
            side(n.outputs, option.offer.out, option.out);
   }
 
+  /// Parts that need not be copied cost nothing. A plan cannot always let them lie there: the price
+  /// is that of the common case.
+  void drop_views(const Node& n, Option& option) const {
+    const auto drop = [&](const std::vector<ValueId>& values, const std::vector<Layout>& layouts,
+                          std::vector<Part>& parts, bool computed) {
+      std::erase_if(parts, [&](const Part& part) {
+        const ValueId v = values[idx(part.operand)];
+        const bool twice = computed && std::ranges::count(values, v) > 1;
+        return twice || (computed && graph_.value(v).producer == kNoNode);
+      });
+      for (const Part& part : parts) {
+        option.offer.flops = std::max(option.offer.flops - part.flops, 0.0);
+        option.bytes -= 2 * bytes(values[idx(part.operand)], layouts[idx(part.operand)]);
+      }
+    };
+    drop(n.inputs, option.offer.in, option.offer.inputs_in_output, true);
+    drop(n.outputs, option.offer.out, option.offer.outputs_in_input, false);
+    option.bytes = std::max(option.bytes, 0.0);
+  }
+
   Option reference(NodeId id, double flops) {
     const Node& n = graph_.node(id);
     Option option;
     option.reference = true;
-    option.offer.kernel = "reference";
+    option.offer.call = reference_call(NodeRef(graph_, id));
     double elements = 0;
     for (ValueId v : n.inputs) {
       option.in.push_back(v == kNoValue ? -1 : 0);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Plan: where every value lies, what is called in which order, and why. Immutable.
+// A Plan: where every value lies, what is called in which order, and why. It is data, and immutable
+// once it is made: sessions on several threads share one.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,25 +16,41 @@ namespace stowage {
 
 /// A value in one layout, at one place. Several slots may hold the same value.
 struct Slot {
-  ValueId value = kNoValue;
+  ValueId value = kNoValue;  ///< of the graph that was planned
+  std::string name;          ///< of the value
   DType dtype = DType::f32;
   Mapping mapping;
   std::shared_ptr<const Tensor> constant;  ///< weights, already in this layout; null: in the arena
   int alias_of = -1;                       ///< the slot whose bytes these are, or -1
-  std::size_t offset = 0;  ///< into the arena; of the aliased slot's memory for an alias
+  std::size_t alias_offset = 0;            ///< from which of them on
+  std::size_t offset = 0;                  ///< into the arena; of an alias: nothing
+
+  void fields(Archive& a);
 };
 
 struct Step {
-  enum class Kind { convert, call, reference } kind = Kind::call;
+  enum class Kind { convert, call } kind = Kind::call;
   // convert
   int src = -1, dst = -1;  ///< slots
-  std::unique_ptr<Conversion> conversion;
-  // call, or the operator's reference
-  NodeId node = kNoNode;
+  // call
+  NodeId node = kNoNode;     ///< of the graph that was planned
+  std::string name, op;      ///< of the node
   std::vector<int> in, out;  ///< slots; -1 where absent
   int in_place = -1;         ///< output 0 lies where this input lies, whose last reader this is
-  Kernel kernel;
+
+  /// Inputs that lie in output 0 already.
+  struct View {
+    int input = -1;
+    std::size_t offset = 0;  ///< in output 0
+
+    void fields(Archive& a);
+  };
+
+  std::vector<View> views;
+  KernelCall call;
   std::size_t scratch_bytes = 0, scratch_offset = 0;  ///< in the arena
+
+  void fields(Archive& a);
 };
 
 /// What became of a node, for explain and --json.
@@ -45,8 +63,11 @@ struct NodeReport {
   bool rule_auto = false;
 
   struct Operand {
+    ValueId id = kNoValue;
     std::string name, shape, layout;
     DataFormat data_format = DataFormat::none;  ///< of the axes, in the order of `shape`
+
+    void fields(Archive& a);
   };
 
   std::vector<Operand> inputs, outputs;  ///< absent ones left out
@@ -58,9 +79,12 @@ struct NodeReport {
     double cost_us = 0;           ///< of the node alone
 
     friend bool operator==(const Lost&, const Lost&) = default;
+    void fields(Archive& a);
   };
 
   std::vector<Lost> lost;
+
+  void fields(Archive& a);
 };
 
 struct ConversionReport {
@@ -70,6 +94,8 @@ struct ConversionReport {
   double cost_us = 0;
   std::string reason;     ///< "model input", "model output", "read by 'conv1' (conv_blocked)"
   NodeId node = kNoNode;  ///< which alone reads or writes the copy
+
+  void fields(Archive& a);
 };
 
 /// A model input or output: its port, and the slots that set_input fills or read_output reads.
@@ -78,12 +104,16 @@ struct Door {
   std::vector<int> slots;  ///< output: exactly one
   ValueId value = kNoValue;
   Layout layout;  ///< in which the caller has it or wants it, as far as the planner knows
+
+  void fields(Archive& a);
 };
 
 class Plan {
  public:
-  std::shared_ptr<Graph> graph;
+  std::string model;                            ///< its name
+  DataFormat source_format = DataFormat::nchw;  ///< in which files of its kind keep images
   int threads = 1;
+  int lanes = 0;        ///< Target::lanes: a machine of other lanes cannot run the plan
   std::string planner;  ///< "optimal", "rule", "source"
 
   std::vector<Slot> slots;
@@ -100,7 +130,17 @@ class Plan {
   double cost_us = 0, rule_cost_us = 0, source_cost_us = 0;
   double lower_bound_us = 0;      ///< equals cost_us when proved optimal
   std::size_t touched_bytes = 0;  ///< read and written by all kernels
+
+  void fields(Archive& a);
 };
+
+/// The plan with its weights; equal plans have equal bytes.
+std::vector<std::byte> plan_bytes(const Plan& plan);
+
+/// A plan from what plan_bytes wrote, verified. The bytes are trusted as code is: parameters of
+/// kernels are not checked. Throws Error(bad_input) for bytes that are no plan of this version,
+/// Error(unsupported) for a plan that was made for another number of lanes.
+std::shared_ptr<const Plan> read_plan(std::span<const std::byte> bytes);
 
 /// Throws Error(internal) unless everything lies inside the arena, every step finds what it reads
 /// where it was written, nothing is written over that is read later, and no step writes over what

@@ -14,9 +14,9 @@ std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 class Reporter {
  public:
-  Reporter(Plan& plan, const Decision& decision, const Solution& solution)
+  Reporter(Plan& plan, const Graph& graph, const Decision& decision, const Solution& solution)
       : plan_(plan),
-        graph_(*plan.graph),
+        graph_(graph),
         decision_(decision),
         table_(decision.table),
         solution_(solution) {}
@@ -33,15 +33,14 @@ class Reporter {
     r.rule_auto = decision_.rule_auto[i];
     const bool by_rule = plan_.planner == planner_name(PlanOptions::Planner::rule);
     r.category = by_rule ? r.rule_category : n.op->category;
-    r.kernel = chosen.offer.relabel ? "relabel" : chosen.offer.kernel;
+    r.kernel = std::string(chosen.offer.name());
     r.cost_us = chosen.cost_us;
     operands(n.inputs, chosen.in, r.inputs);
     operands(n.outputs, chosen.out, r.outputs);
     for (std::size_t k = 0; k < table_.options[i].size(); ++k) {
       const Option& o = table_.options[i][k];
       if (static_cast<int>(k) == solution_.choice[i]) continue;
-      const NodeReport::Lost lost{o.offer.relabel ? "relabel" : o.offer.kernel, layouts_of(n, o),
-                                  o.cost_us};
+      const NodeReport::Lost lost{std::string(o.offer.name()), layouts_of(n, o), o.cost_us};
       const bool known = lost == NodeReport::Lost{r.kernel, layouts_of(n, chosen), r.cost_us} ||
                          std::find(r.lost.begin(), r.lost.end(), lost) != r.lost.end();
       if (!known) r.lost.push_back(lost);
@@ -77,7 +76,7 @@ class Reporter {
     for (std::size_t k = 0; k < values.size(); ++k) {
       if (values[k] == kNoValue) continue;
       const Value& v = graph_.value(values[k]);
-      out.push_back({v.name, text(v.shape.extents()),
+      out.push_back({values[k], v.name, text(v.shape.extents()),
                      table_.layouts[idx(values[k])][idx(layouts[k])].spelling(),
                      data_format(v.shape)});
     }
@@ -99,7 +98,7 @@ class Reporter {
       const Node& n = graph_.node(table_.order[idx(m.node)]);
       const bool reads = std::find(n.inputs.begin(), n.inputs.end(), m.value) != n.inputs.end();
       const Option& o = table_.options[idx(m.node)][idx(solution_.choice[idx(m.node)])];
-      return text(reads ? "read" : "written", " by '", n.name, "' (", o.offer.kernel, ")");
+      return text(reads ? "read" : "written", " by '", n.name, "' (", o.offer.name(), ")");
     }
     std::string readers;
     int count = 0;
@@ -109,7 +108,7 @@ class Reporter {
       for (std::size_t k = 0; k < n.inputs.size(); ++k) {
         if (n.inputs[k] != m.value || o.in[k] != m.to) continue;
         if (++count <= 2)
-          readers += text(count == 1 ? "" : ", ", "'", n.name, "' (", o.offer.kernel, ")");
+          readers += text(count == 1 ? "" : ", ", "'", n.name, "' (", o.offer.name(), ")");
         break;
       }
     }
@@ -133,8 +132,8 @@ class Reporter {
 
 }  // namespace
 
-void report(Plan& plan, const Decision& decision, const Solution& solution) {
-  Reporter reporter(plan, decision, solution);
+void report(Plan& plan, const Graph& graph, const Decision& decision, const Solution& solution) {
+  Reporter reporter(plan, graph, decision, solution);
   for (std::size_t i = 0; i < decision.table.order.size(); ++i) reporter.node(i);
   for (const Move& m : solution.moves) reporter.move(m);
 }

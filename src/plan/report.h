@@ -9,6 +9,6 @@ namespace stowage::plan {
 
 /// Fills Plan::nodes, conversions and touched_bytes. Categories are those that Plan::planner goes
 /// by; `solution` is one of the decision's, or of its table.
-void report(Plan& plan, const Decision& decision, const Solution& solution);
+void report(Plan& plan, const Graph& graph, const Decision& decision, const Solution& solution);
 
 }  // namespace stowage::plan

@@ -358,6 +358,23 @@ const Rewrite kRewrites[] = {
      one_for_tails},
 };
 
+struct HeldParams {
+  Mapping mapping;
+
+  void fields(Archive& a) { a("mapping", mapping); }
+};
+
+void run_held(const HeldParams& p, const KernelArgs& args) noexcept {
+  const Mapping& m = p.mapping;
+  std::int64_t x[kMaxRank];
+  for (std::int64_t i = 0; i < m.cells(); ++i) {
+    const Cell cell = m.inverse(i, {x, static_cast<std::size_t>(m.shape().rank())});
+    args.output<float>(0)[i] = cell == Cell::data ? 0.5f * args.input<float>(0)[i] + 0.25f : 0.0f;
+  }
+}
+
+constexpr KernelDef kHeldKernel = kernel_def<HeldParams, run_held>("held");
+
 /// y = x / 2 + 1 / 4, in one layout and no other.
 const OpDef kHeld{
     .name = "held",
@@ -372,19 +389,10 @@ const OpDef kHeld{
     .offers =
         [](const OfferRequest& r, std::vector<Offer>& out) {
           Offer o;
-          o.kernel = "held";
           o.in = o.out = {Layout::parse(r.node.attrs().string("layout", ""))};
           o.flops = 1e7;  // by the reference it would take ten milliseconds
-          o.bind = [m = Mapping(o.out[0], r.node.output().shape, sizeof(float))]() -> Kernel {
-            return [m](const KernelArgs& args) {
-              std::int64_t x[kMaxRank];
-              for (std::int64_t i = 0; i < m.cells(); ++i) {
-                const Cell cell = m.inverse(i, {x, static_cast<std::size_t>(m.shape().rank())});
-                args.output<float>(0)[i] =
-                    cell == Cell::data ? 0.5f * args.input<float>(0)[i] + 0.25f : 0.0f;
-              }
-            };
-          };
+          o.call = {kHeldKernel,
+                    HeldParams{Mapping(o.out[0], r.node.output().shape, sizeof(float))}};
           out.push_back(std::move(o));
         },
     .axes =

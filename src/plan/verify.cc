@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executable specification of a Plan.
+#include <algorithm>
 #include <iterator>
-#include <map>
+#include <set>
 
 #include "base/text.h"
 #include "plan/plan.h"
@@ -23,16 +24,16 @@ class Verifier {
   explicit Verifier(const Plan& plan) : plan_(plan), written_(plan.slots.size(), false) {}
 
   void run() {
+    expect_slots();
     for (std::size_t s = 0; s < plan_.slots.size(); ++s) slot(static_cast<int>(s));
     for (const Door& door : plan_.inputs) {
       for (int s : door.slots) write(s);
     }
     for (const Step& step : plan_.steps) {
       if (step.kind == Step::Kind::convert) {
-        if (!step.conversion) bug("a conversion is missing");
         check({step.src}, {step.dst}, step);
       } else {
-        if (step.kind == Step::Kind::call && !step.kernel) bug("a kernel is missing");
+        if (!step.call || step.call.def().run == nullptr) bug("a kernel is missing");
         check(step.in, step.out, step);
       }
     }
@@ -49,9 +50,47 @@ class Verifier {
     std::size_t begin, end;
 
     bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
+
+    bool contains(const Range& other) const { return begin <= other.begin && other.end <= end; }
   };
 
-  std::string name(int s) const { return plan_.graph->value(plan_.slots[idx(s)].value).name; }
+  std::string name(int s) const { return plan_.slots[idx(s)].name; }
+
+  /// Every number of a slot is that of one, and aliases end somewhere.
+  void expect_slots() const {
+    const auto count = static_cast<int>(plan_.slots.size());
+    const auto expect = [&](int s, int least) {
+      if (s < least || s >= count) bug(text("there is no slot ", s));
+    };
+    for (const Slot& slot : plan_.slots) {
+      expect(slot.alias_of, -1);
+      int steps = 0;
+      for (int s = slot.alias_of; s >= 0; s = plan_.slots[idx(s)].alias_of) {
+        if (++steps > count) bug("a slot relabels itself");
+        expect(plan_.slots[idx(s)].alias_of, -1);
+      }
+    }
+    for (const auto* doors : {&plan_.inputs, &plan_.outputs}) {
+      for (const Door& door : *doors) {
+        for (const int s : door.slots) expect(s, 0);
+      }
+    }
+    for (const Step& step : plan_.steps) {
+      if (step.kind == Step::Kind::convert) {
+        expect(step.src, 0);
+        expect(step.dst, 0);
+      }
+      for (const auto* list : {&step.in, &step.out}) {
+        for (const int s : *list) expect(s, -1);
+      }
+      for (const Step::View& view : step.views) {
+        const auto inputs = static_cast<int>(step.in.size());
+        if (view.input < 0 || view.input >= inputs || step.out.empty() || step.out[0] < 0) {
+          bug("a view of no operand");
+        }
+      }
+    }
+  }
 
   /// An alias holds what its target holds.
   int root(int s) const {
@@ -59,83 +98,118 @@ class Verifier {
     return s;
   }
 
-  Range range(int root_slot) const {
-    const Slot& slot = plan_.slots[idx(root_slot)];
-    return {slot.offset, slot.offset + slot.mapping.bytes()};
+  bool is_constant(int s) const { return plan_.slots[idx(root(s))].constant != nullptr; }
+
+  /// Where the bytes of a slot lie that is no constant.
+  Range range(int s) const {
+    const std::size_t bytes = plan_.slots[idx(s)].mapping.bytes();
+    std::size_t begin = plan_.slots[idx(root(s))].offset;
+    for (; plan_.slots[idx(s)].alias_of >= 0; s = plan_.slots[idx(s)].alias_of) {
+      begin += plan_.slots[idx(s)].alias_offset;
+    }
+    return {begin, begin + bytes};
   }
 
   void slot(int s) const {
     const Slot& slot = plan_.slots[idx(s)];
     if (slot.alias_of >= 0) {
-      const Slot& target = plan_.slots.at(idx(slot.alias_of));
-      if (target.mapping.bytes() != slot.mapping.bytes()) {
-        bug(text("'", name(s), "' is not as large as what it relabels"));
+      const std::size_t bytes = plan_.slots[idx(slot.alias_of)].mapping.bytes();
+      if (slot.alias_offset > bytes || slot.mapping.bytes() > bytes - slot.alias_offset) {
+        bug(text("'", name(s), "' does not lie in what it is a part of"));
       }
-    } else if (slot.constant == nullptr && slot.offset + slot.mapping.bytes() > plan_.arena_bytes) {
+    } else if (slot.constant != nullptr) {
+      if (slot.constant->bytes() != slot.mapping.bytes()) {
+        bug(text("'", name(s), "' is not as large as its constant"));
+      }
+    } else if (range(s).end > plan_.arena_bytes) {
       bug(text("'", name(s), "' lies outside the arena"));
     }
   }
 
   void readable(int s) const {
-    s = root(s);
-    if (plan_.slots[idx(s)].constant != nullptr) return;
-    if (!written_[idx(s)]) bug(text("'", name(s), "' is read before it is written"));
-    const auto at = held_.find(plan_.slots[idx(s)].offset);
-    const bool holds = range(s).begin == range(s).end || (at != held_.end() && at->second == s);
-    if (!holds) bug(text("'", name(s), "' is read after something was written over it"));
+    if (is_constant(s)) return;
+    const int from = root(s);
+    if (!written_[idx(from)]) bug(text("'", name(s), "' is read before it is written"));
+    if (!held_.contains({plan_.slots[idx(from)].offset, from})) {
+      bug(text("'", name(s), "' is read after something was written over it"));
+    }
+  }
+
+  /// Input `k` lies in output 0, as the step says.
+  bool is_view(const Step& step, std::size_t k) const {
+    return std::ranges::any_of(step.views, [&](const Step::View& view) {
+      return view.input == static_cast<int>(k) &&
+             range(step.in[k]).begin == range(step.out[0]).begin + view.offset &&
+             range(step.out[0]).contains(range(step.in[k]));
+    });
   }
 
   /// What a step reads is there, and what it writes is not what it reads, but for an input that it
-  /// may write over.
+  /// may write over or that lies in its output.
   void check(const std::vector<int>& in, const std::vector<int>& out, const Step& step) {
     const Range scratch{step.scratch_offset, step.scratch_offset + step.scratch_bytes};
     if (scratch.end > plan_.arena_bytes) bug("scratch is outside");
+    std::vector<Range> kept;  // of output 0, which is not written
     for (std::size_t k = 0; k < in.size(); ++k) {
       if (in[k] < 0) continue;
       readable(in[k]);
-      const int read = root(in[k]);
-      if (plan_.slots[idx(read)].constant != nullptr) continue;
-      if (range(read).overlaps(scratch)) bug(text("scratch lies over '", name(read), "'"));
+      if (is_constant(in[k])) continue;
+      const Range read = range(in[k]);
+      if (read.overlaps(scratch)) bug(text("scratch lies over '", name(in[k]), "'"));
+      if (is_view(step, k)) {
+        kept.push_back(read);
+        continue;
+      }
       for (std::size_t o = 0; o < out.size(); ++o) {
-        if (out[o] < 0 || !range(out[o]).overlaps(range(read))) continue;
+        if (out[o] < 0 || !range(out[o]).overlaps(read)) continue;
         const bool in_place = o == 0 && static_cast<int>(k) == step.in_place &&
-                              range(out[o]).begin == range(read).begin &&
-                              range(out[o]).end == range(read).end;
-        if (!in_place) bug(text("'", name(out[o]), "' is written over '", name(read), "'"));
+                              range(out[o]).begin == read.begin && range(out[o]).end == read.end;
+        if (!in_place) bug(text("'", name(out[o]), "' is written over '", name(in[k]), "'"));
       }
     }
     clear(scratch);
-    for (int s : out) {
-      if (s < 0) continue;
-      if (range(s).overlaps(scratch)) bug(text("scratch lies over '", name(s), "'"));
-      write(s);
+    for (std::size_t o = 0; o < out.size(); ++o) {
+      if (out[o] < 0) continue;
+      if (range(out[o]).overlaps(scratch)) bug(text("scratch lies over '", name(out[o]), "'"));
+      write(out[o], o == 0 ? kept : std::vector<Range>());
     }
     for (int s : out) {
       if (s >= 0) readable(s);
     }
   }
 
-  void write(int s) {
-    if (plan_.slots[idx(s)].constant != nullptr || plan_.slots[idx(s)].alias_of >= 0) {
+  void write(int s, std::vector<Range> kept = {}) {
+    if (is_constant(s) || plan_.slots[idx(s)].alias_of >= 0) {
       bug(text("'", name(s), "' is written but not its own"));
     }
     if (written_[idx(s)]) bug(text("'", name(s), "' is written twice"));
     written_[idx(s)] = true;
-    clear(range(s));
-    if (range(s).begin < range(s).end) held_.emplace(range(s).begin, s);
+    std::ranges::sort(kept, {}, &Range::begin);
+    // What lies between the parts that are there already is written.
+    std::size_t from = range(s).begin;
+    for (const Range& part : kept) {
+      clear({from, part.begin});
+      from = std::max(from, part.end);
+    }
+    clear({from, range(s).end});
+    held_.insert({range(s).begin, s});
+    longest_ = std::max(longest_, range(s).end - range(s).begin);
   }
 
   /// What lay there is gone.
   void clear(const Range& bytes) {
-    if (bytes.begin == bytes.end) return;
-    auto at = held_.upper_bound(bytes.begin);
-    if (at != held_.begin() && range(std::prev(at)->second).overlaps(bytes)) --at;
-    while (at != held_.end() && range(at->second).overlaps(bytes)) at = held_.erase(at);
+    if (bytes.begin >= bytes.end) return;
+    const std::size_t first = bytes.begin > longest_ ? bytes.begin - longest_ : 0;
+    for (auto at = held_.lower_bound({first, -1}); at != held_.end() && at->first < bytes.end;) {
+      const Range other = range(at->second);
+      at = other.begin < other.end && other.overlaps(bytes) ? held_.erase(at) : std::next(at);
+    }
   }
 
   const Plan& plan_;
   std::vector<bool> written_;
-  std::map<std::size_t, int> held_;  // by offset: the slot whose bytes lie there, whole
+  std::set<std::pair<std::size_t, int>> held_;  // offset and slot: its bytes lie there, whole
+  std::size_t longest_ = 0;                     // most bytes of a slot that was written
 };
 
 }  // namespace

@@ -81,10 +81,9 @@ std::optional<std::size_t> first_operand(const Graph& graph, const std::vector<V
 }
 
 /// Reports of a solution, in a plan that has nothing else.
-Plan reported(const std::shared_ptr<Graph>& graph, const Decision& d, const Solution& solution) {
+Plan reported(const Graph& graph, const Decision& d, const Solution& solution) {
   Plan plan;
-  plan.graph = graph;
-  report(plan, d, solution);
+  report(plan, graph, d, solution);
   return plan;
 }
 
@@ -126,7 +125,7 @@ WhyNot why_not(std::shared_ptr<Graph> graph, const PlanOptions& options, std::st
   answer.op = std::string(n.op->name);
   answer.layout = wanted.spelling();
   answer.cost_us = d.chosen.cost;
-  const Plan plan = reported(graph, d, d.chosen);
+  const Plan plan = reported(*graph, d, d.chosen);
   answer.chosen = plan.nodes[at];
   const auto& options_of_node = d.table.options[at];
   answer.is_chosen = has(options_of_node[idx(d.chosen.choice[at])]);
@@ -144,7 +143,7 @@ WhyNot why_not(std::shared_ptr<Graph> graph, const PlanOptions& options, std::st
   }
   Solution forced = solve(problem);
   forced.choice[at] = original[idx(forced.choice[at])];
-  const Plan other = reported(graph, d, forced);
+  const Plan other = reported(*graph, d, forced);
   answer.forced = other.nodes[at];
   answer.forced_us = forced.cost;
   answer.added = difference(other.conversions, plan.conversions);

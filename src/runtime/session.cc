@@ -23,12 +23,14 @@ struct Free {
   void operator()(std::byte* p) const noexcept { std::free(p); }
 };
 
-/// The pointers of a step, resolved once. They belong to the session: the plan is shared.
-struct Pointers {
+/// A step with its pointers, its kernel bound or its conversion compiled. It belongs to the
+/// session: the plan is shared.
+struct BoundStep {
   std::vector<const std::byte*> in;
   std::vector<std::byte*> out;
   std::byte* scratch = nullptr;
-  std::optional<ReferenceViews> views;  // of a step that runs a reference
+  std::optional<Conversion> conversion;
+  BoundKernel kernel;
 };
 
 bool has_axis(const Shape& shape, Axis axis) { return shape.index_of(axis) >= 0; }
@@ -65,7 +67,7 @@ struct Session::State {
   ThreadPool pool;
   std::unique_ptr<std::byte, Free> arena;
   std::vector<std::byte*> slots;
-  std::vector<Pointers> steps;
+  std::vector<BoundStep> steps;
   std::vector<bool> given;  // inputs set so far
   bool ran = false;
   std::vector<Port> inputs, outputs;
@@ -73,6 +75,34 @@ struct Session::State {
 
   explicit State(std::shared_ptr<const Plan> p)
       : plan(std::move(p)), pool(plan->threads, plan->threads > 1 ? available_cpus() : 1) {}
+
+  BoundStep bind(const Step& step) const {
+    BoundStep bound;
+    if (step.kind == Step::Kind::convert) {
+      const Slot &from = plan->slots[idx(step.src)], &to = plan->slots[idx(step.dst)];
+      bound.in = {slots[idx(step.src)]};
+      bound.out = {slots[idx(step.dst)]};
+      bound.conversion.emplace(from.dtype, from.mapping, to.dtype, to.mapping);
+      return bound;
+    }
+    std::vector<const std::byte*> constants;
+    for (int i : step.in) {
+      bound.in.push_back(i < 0 ? nullptr : slots[idx(i)]);
+      constants.push_back(i >= 0 && owner(i).constant ? bound.in.back() : nullptr);
+    }
+    for (int i : step.out) bound.out.push_back(i < 0 ? nullptr : slots[idx(i)]);
+    bound.scratch = arena.get() + step.scratch_offset;
+    const Trail trail("node", step.name, step.op);
+    bound.kernel = step.call.bind({constants});
+    return bound;
+  }
+
+  /// The slot whose memory this one's is.
+  const Slot& owner(int slot) const {
+    const Slot* s = &plan->slots[idx(slot)];
+    while (s->alias_of >= 0) s = &plan->slots[idx(s->alias_of)];
+    return *s;
+  }
 };
 
 namespace {
@@ -93,25 +123,17 @@ Session::Session(std::shared_ptr<const Plan> plan)
   State& s = *state_;
   const Plan& p = *s.plan;
   s.arena.reset(allocate_zeroed(p.arena_bytes + kVectorSlack));
-  for (const Slot& slot : p.slots) {
-    const Slot* owner = &slot;
-    while (owner->alias_of >= 0) owner = &p.slots[idx(owner->alias_of)];
+  for (int i = 0; i < static_cast<int>(p.slots.size()); ++i) {
+    const Slot& owner = s.owner(i);
     // Constants are only ever read; one table of pointers serves both kinds.
-    s.slots.push_back(owner->constant ? const_cast<std::byte*>(owner->constant->data())
-                                      : s.arena.get() + owner->offset);
-  }
-  for (const Step& step : p.steps) {
-    Pointers ptr;
-    for (int i : step.in) ptr.in.push_back(i < 0 ? nullptr : s.slots[idx(i)]);
-    for (int i : step.out) ptr.out.push_back(i < 0 ? nullptr : s.slots[idx(i)]);
-    ptr.scratch = s.arena.get() + step.scratch_offset;
-    if (step.kind == Step::Kind::reference) {
-      ReferenceViews& views = ptr.views.emplace(NodeRef(*p.graph, step.node));
-      for (std::size_t k = 0; k < ptr.in.size(); ++k) views.in[k].data = ptr.in[k];
-      for (std::size_t k = 0; k < ptr.out.size(); ++k) views.out[k].data = ptr.out[k];
+    std::byte* memory = owner.constant ? const_cast<std::byte*>(owner.constant->data())
+                                       : s.arena.get() + owner.offset;
+    for (int k = i; p.slots[idx(k)].alias_of >= 0; k = p.slots[idx(k)].alias_of) {
+      memory += p.slots[idx(k)].alias_offset;
     }
-    s.steps.push_back(std::move(ptr));
+    s.slots.push_back(memory);
   }
+  for (const Step& step : p.steps) s.steps.push_back(s.bind(step));
   for (const Door& door : p.inputs) s.inputs.push_back(door.port);
   for (const Door& door : p.outputs) s.outputs.push_back(door.port);
   s.given.assign(s.inputs.size(), false);
@@ -154,21 +176,14 @@ void Session::run() {
   const Plan& p = *s.plan;
   const FlushDenormals flush;  // the pool's threads do as the caller does
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
-    const Step& step = p.steps[i];
-    const Pointers& ptr = s.steps[i];
-    switch (step.kind) {
-      case Step::Kind::convert:
-        step.conversion->run(s.slots[idx(step.src)], s.slots[idx(step.dst)], &s.pool);
-        break;
-      case Step::Kind::call:
-        step.kernel({ptr.in, ptr.out, ptr.scratch, &s.pool});
-        break;
-      case Step::Kind::reference: {
-        const NodeRef node(*p.graph, step.node);
-        const Trail trail("node", node.node().name, node.node().op->name);
-        run_reference(node, ptr.views->in, ptr.views->out);
-        break;
-      }
+    const BoundStep& step = s.steps[i];
+    if (step.conversion) {
+      step.conversion->run(step.in[0], step.out[0], &s.pool);
+    } else if (!p.steps[i].call.def().may_throw) {
+      step.kernel.run({step.in, step.out, step.scratch, &s.pool});
+    } else {
+      const Trail trail("node", p.steps[i].name, p.steps[i].op);
+      step.kernel.run({step.in, step.out, step.scratch, &s.pool});
     }
     if (s.observer) s.observer(static_cast<int>(i));
   }

@@ -298,6 +298,12 @@ std::string check_runs(const Case& c) {
   const auto b = first(c.inputs[1]);
   why = compare(c.graph, b, want_b, "of a run with other inputs");
   if (!why.empty()) return why;
+  const std::vector<std::byte> bytes = plan_bytes(*plan);
+  const auto read = read_plan(bytes);
+  if (plan_bytes(*read) != bytes) return "the plan has other bytes when it was read from bytes";
+  Run third(read, c);
+  why = equal(c.graph, third(c.inputs[1]), b, "has other bits with the plan read from its bytes");
+  if (!why.empty()) return why;
   why = check_tails(*plan, c.inputs[0]);
   if (!why.empty()) return why;
   // What a run over NaN leaves in tails, gaps and scratch must not be seen by the next.

@@ -35,9 +35,14 @@ class OpenSession {
     arena_ = storage_.data() + (kAlignment - at % kAlignment) % kAlignment;
     for (const Slot& slot : plan.slots) {
       const Slot* owner = &slot;
-      while (owner->alias_of >= 0) owner = &plan.slots[idx(owner->alias_of)];
-      slots_.push_back(owner->constant ? const_cast<std::byte*>(owner->constant->data())
-                                       : arena_ + owner->offset);
+      std::size_t offset = 0;
+      while (owner->alias_of >= 0) {
+        offset += owner->alias_offset;
+        owner = &plan.slots[idx(owner->alias_of)];
+      }
+      slots_.push_back((owner->constant ? const_cast<std::byte*>(owner->constant->data())
+                                        : arena_ + owner->offset) +
+                       offset);
     }
   }
 
@@ -64,27 +69,29 @@ class OpenSession {
  private:
   std::string run(const Step& step) {
     if (step.kind == Step::Kind::convert) {
-      step.conversion->run(slots_[idx(step.src)], slots_[idx(step.dst)], nullptr);
+      const Slot &from = plan_.slots[idx(step.src)], &to = plan_.slots[idx(step.dst)];
+      Conversion(from.dtype, from.mapping, to.dtype, to.mapping)
+          .run(slots_[idx(step.src)], slots_[idx(step.dst)], nullptr);
       return check(step.dst, "a conversion");
     }
-    std::vector<const std::byte*> in;
+    std::vector<const std::byte*> in, constants;
     std::vector<std::byte*> out;
-    for (const int s : step.in) in.push_back(s < 0 ? nullptr : slots_[idx(s)]);
-    for (const int s : step.out) out.push_back(s < 0 ? nullptr : slots_[idx(s)]);
-    if (step.kind == Step::Kind::reference) {
-      const NodeRef node(*plan_.graph, step.node);
-      ReferenceViews views(node);
-      for (std::size_t k = 0; k < in.size(); ++k) views.in[k].data = in[k];
-      for (std::size_t k = 0; k < out.size(); ++k) views.out[k].data = out[k];
-      run_reference(node, views.in, views.out);
-    } else {
-      step.kernel({in, out, arena_ + step.scratch_offset, nullptr});
+    for (const int s : step.in) {
+      in.push_back(s < 0 ? nullptr : slots_[idx(s)]);
+      constants.push_back(s >= 0 && is_constant(s) ? in.back() : nullptr);
     }
+    for (const int s : step.out) out.push_back(s < 0 ? nullptr : slots_[idx(s)]);
+    step.call.bind({constants}).run({in, out, arena_ + step.scratch_offset, nullptr});
     for (const int s : step.out) {
-      const std::string why = check(s, text("node '", plan_.graph->node(step.node).name, "'"));
+      const std::string why = check(s, text("node '", step.name, "'"));
       if (!why.empty()) return why;
     }
     return "";
+  }
+
+  bool is_constant(int s) const {
+    while (plan_.slots[idx(s)].alias_of >= 0) s = plan_.slots[idx(s)].alias_of;
+    return plan_.slots[idx(s)].constant != nullptr;
   }
 
   std::string check(int s, std::string_view who) const {
@@ -92,9 +99,8 @@ class OpenSession {
     const Slot& slot = plan_.slots[idx(s)];
     const std::int64_t cell = dirty_tail(slot.mapping, slots_[idx(s)]);
     if (cell < 0) return "";
-    return text(who, " leaves cell ", cell, " in the tail of '",
-                plan_.graph->value(slot.value).name, "' (", slot.mapping.layout().spelling(),
-                ") other than zero");
+    return text(who, " leaves cell ", cell, " in the tail of '", slot.name, "' (",
+                slot.mapping.layout().spelling(), ") other than zero");
   }
 
   const Plan& plan_;

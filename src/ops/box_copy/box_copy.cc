@@ -2,11 +2,10 @@
 #include "ops/box_copy/box_copy.h"
 
 #include <cstring>
-#include <memory>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/thread_pool.h"
-#include "ops/elements.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -48,32 +47,6 @@ void copy_strided(std::byte* to, std::int64_t to_stride, const std::byte* from,
   const auto* x = reinterpret_cast<const T*>(from);
   for (std::int64_t i = 0; i < count; ++i) y[i * to_stride] = x[i * from_stride];
 }
-
-/// Writes one element into every cell but the gaps.
-class Fill {
- public:
-  Fill(const Mapping& mapping, std::shared_ptr<const Tensor> value)
-      : value_(std::move(value)), loops_(digit_loops<1>(mapping, {})) {
-    if (!loops_.empty() && loops_.back().stride[0] == 1) {
-      run_ = loops_.back().extent;
-      loops_.pop_back();
-    }
-  }
-
-  void run(std::byte* data) const noexcept {
-    for_bytes(value_->dtype(), [&]<class T>() {
-      const T v = value_->as<T>()[0];
-      for_each_offset(loops_.data(), loops_.size(), [&](const auto& offset) {
-        std::fill_n(reinterpret_cast<T*>(data) + offset[0], run_, v);
-      });
-    });
-  }
-
- private:
-  std::shared_ptr<const Tensor> value_;
-  std::vector<StridedLoop<1>> loops_;
-  std::int64_t run_ = 1;
-};
 
 }  // namespace
 
@@ -265,6 +238,39 @@ void BoxCopy::run(const std::byte* from, std::byte* to, ThreadPool* pool) const 
   });
 }
 
+bool BoxCopy::in_place(const std::byte* from, const std::byte* to) const noexcept {
+  const bool forward = direction_ == Direction::from_walked;
+  return from + (forward ? walked_first_ : other_first_) * size_ ==
+         to + (forward ? other_first_ : walked_first_) * size_;
+}
+
+std::optional<std::size_t> part_offset(const Mapping& whole, const Mapping& part, int axis,
+                                       std::int64_t begin) {
+  const auto a = whole.linear_digits(), b = part.linear_digits();
+  if (a.size() != b.size() || part.cells() == 0) return std::nullopt;
+  // The axis is cut along its outermost digit, and that must be the outermost of all.
+  std::size_t top = a.size();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].dim == axis && (top == a.size() || a[i].q > a[top].q)) top = i;
+  }
+  if (top == a.size()) return std::nullopt;
+  const std::int64_t block = a[top].q, stride = a[top].stride;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].dim != b[i].dim || a[i].q != b[i].q) return std::nullopt;
+    if (i == top) continue;
+    const bool inner = a[i].e == 1 || (a[i].stride == b[i].stride && a[i].stride < stride);
+    if (a[i].e != b[i].e || !inner) return std::nullopt;
+  }
+  const std::int64_t end = begin + part.shape()[axis];
+  const bool whole_blocks = part.shape()[axis] % block == 0 || end == whole.shape()[axis];
+  if (begin % block != 0 || !whole_blocks || part.cells() != b[top].e * stride) {
+    return std::nullopt;
+  }
+  const auto offset = static_cast<std::size_t>(begin / block * stride * whole.element_bytes());
+  if (offset % kAlignment != 0) return std::nullopt;
+  return offset;
+}
+
 double BoxCopy::pieces() const {
   const auto outer = static_cast<double>(outer_count_), count = static_cast<double>(inner_.count());
   if (!inner_.entries.empty()) return outer * count;
@@ -300,35 +306,61 @@ std::vector<Layout> position_layouts(const OfferRequest& request) {
   return layouts;
 }
 
-void offer_box_copy(const OfferRequest& request, std::vector<Offer>& out, std::string_view kernel,
-                    const BoxCopy::IndexMap& map, std::shared_ptr<const Tensor> fill) {
+Fill::Fill(const Mapping& mapping, std::uint64_t bits)
+    : bits_(bits), size_(mapping.element_bytes()), loops_(digit_loops<1>(mapping, {})) {
+  if (!loops_.empty() && loops_.back().stride[0] == 1) {
+    run_ = loops_.back().extent;
+    loops_.pop_back();
+  }
+}
+
+void Fill::run(std::byte* data) const noexcept {
+  const auto fill_as = [&]<class T>() {
+    for_each_offset(loops_.data(), loops_.size(), [&](const auto& offset) {
+      std::fill_n(reinterpret_cast<T*>(data) + offset[0], run_, static_cast<T>(bits_));
+    });
+  };
+  switch (size_) {
+    case 1:
+      return fill_as.operator()<std::uint8_t>();
+    case 2:
+      return fill_as.operator()<std::uint16_t>();
+    case 4:
+      return fill_as.operator()<std::uint32_t>();
+    default:
+      return fill_as.operator()<std::uint64_t>();
+  }
+}
+
+BoundCopy bind_copy(const CopyParams& p, const BoxCopy::IndexMap& map) {
+  std::optional<Fill> fill;
+  if (p.fill) fill.emplace(p.written, *p.fill);
+  return {BoxCopy(p.to, p.from, BoxCopy::Direction::into_walked, map), std::move(fill),
+          TailZero(p.written)};
+}
+
+void run_copy(const BoundCopy& bound, const KernelArgs& args) noexcept {
+  if (bound.fill) bound.fill->run(args.out[0]);
+  bound.copy.run(args.in[0], args.out[0], args.pool);
+  bound.tails.run(args.out[0]);
+}
+
+void for_each_copy(const OfferRequest& request, CopyParams& params,
+                   const std::function<void(Offer)>& add) {
   const NodeRef& node = request.node;
   const Shape &x = node.shape(0), &y = node.output().shape;
   if (x.elements() == 0 || y.elements() == 0) return;
   const int size = dtype_bytes(node.dtype(0));
   for (const Layout& layout : position_layouts(request)) {
-    const Mapping to(layout, y, size);
-    const Mapping from(same_position_layout(y, x, layout), x, size);
-    const auto copy =
-        std::make_shared<const BoxCopy>(to, from, BoxCopy::Direction::into_walked, map);
+    params.to = params.written = Mapping(layout, y, size);
+    params.from = Mapping(same_position_layout(y, x, layout), x, size);
     Offer offer;
-    offer.kernel = std::string(kernel);
-    offer.in = {from.layout()};
+    offer.in = {params.from.layout()};
     for (int i = 1; i < node.input_count(); ++i) {
       offer.in.push_back(node.has(i) ? Layout::row_major(node.shape(i)) : Layout());
     }
     offer.out = {layout};
-    offer.flops = copy_flops(copy->pieces());
-    offer.bind = [copy, to, fill]() -> Kernel {
-      const auto tails = std::make_shared<const TailZero>(to);
-      const auto filled = fill == nullptr ? nullptr : std::make_shared<const Fill>(to, fill);
-      return [copy, filled, tails](const KernelArgs& args) {
-        if (filled != nullptr) filled->run(args.out[0]);
-        copy->run(args.in[0], args.out[0], args.pool);
-        tails->run(args.out[0]);
-      };
-    };
-    out.push_back(std::move(offer));
+    add(std::move(offer));
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "graph/op_def.h"
@@ -26,6 +27,9 @@ class BoxCopy {
 
   /// `walked` and `other` point at cell 0. Tails of the destination are not cleaned.
   void run(const std::byte* from, std::byte* to, ThreadPool* pool) const noexcept;
+
+  /// The same address on both sides: `from` lies in `to` or `to` in `from`, and nothing moves.
+  bool in_place(const std::byte* from, const std::byte* to) const noexcept;
 
   /// Contiguous pieces that are moved: a measure of the work beside the bytes.
   double pieces() const;
@@ -64,18 +68,81 @@ class BoxCopy {
 /// Offset in the linear view that index x of an axis contributes.
 std::int64_t axis_offset(const Mapping& mapping, int axis, std::int64_t x);
 
+/// Where in `whole`, in bytes, the cells of `part` lie, which is its index range of `axis` from
+/// `begin` on in the same layout. Nothing unless they are one aligned stretch with nothing else in
+/// it, tails and gaps included.
+std::optional<std::size_t> part_offset(const Mapping& whole, const Mapping& part, int axis,
+                                       std::int64_t begin);
+
 /// Input 0 of the node in the layout of the output, axis by axis of the same position.
 Layout same_position_layout(const Shape& from, const Shape& to, const Layout& layout);
 
 /// Layouts of output 0 worth offering: its candidates and those of input 0, by position.
 std::vector<Layout> position_layouts(const OfferRequest& request);
 
-/// Offers output 0 as elements of input 0 chosen axis by axis, in every layout, after filling it
-/// with `fill` (one element) when that is not null.
-void offer_box_copy(const OfferRequest& request, std::vector<Offer>& out, std::string_view kernel,
-                    const BoxCopy::IndexMap& map, std::shared_ptr<const Tensor> fill = nullptr);
+/// What the parameters of every copy begin with. A struct derived from it adds
+/// `BoxCopy::IndexMap map(const BindArgs&) const`, which maps an index of the output to one of the
+/// input, and its fields.
+struct CopyParams {
+  Mapping to, from;                   ///< over the same axes
+  Mapping written;                    ///< the output as its value has it: `to`, or a relabel of it
+  std::optional<std::uint64_t> fill;  ///< bits of the element that is written everywhere before
+
+  void fields(Archive& a) { a("to", to)("from", from)("written", written)("fill", fill); }
+};
+
+/// Writes one element into every cell but the gaps.
+class Fill {
+ public:
+  Fill(const Mapping& mapping, std::uint64_t bits);
+
+  void run(std::byte* data) const noexcept;
+
+ private:
+  std::uint64_t bits_;
+  int size_;
+  std::vector<StridedLoop<1>> loops_;
+  std::int64_t run_ = 1;
+};
+
+struct BoundCopy {
+  BoxCopy copy;
+  std::optional<Fill> fill;
+  TailZero tails;
+};
+
+BoundCopy bind_copy(const CopyParams& p, const BoxCopy::IndexMap& map);
+void run_copy(const BoundCopy& bound, const KernelArgs& args) noexcept;
+
+template <class P>
+BoundCopy bind_copy_of(const P& p, const BindArgs& args) {
+  return bind_copy(p, p.map(args));
+}
+
+template <class P>
+constexpr KernelDef copy_row(std::string_view name) {
+  return kernel_def<P, bind_copy_of<P>, run_copy>(name);
+}
+
+/// Fills in the layouts of an offer that copies output 0 from input 0, in every layout, and calls
+/// `add` with each. `params.to` and `params.from` are set.
+void for_each_copy(const OfferRequest& request, CopyParams& params,
+                   const std::function<void(Offer)>& add);
 
 /// The work of copies that move `bytes` in `pieces`, as flops at efficiency 1.
 double copy_flops(double pieces);
+
+/// Offers output 0 as elements of input 0 chosen axis by axis, in every layout. `known` is what
+/// the kernel will be bound with.
+template <class P>
+void offer_copy(const OfferRequest& request, std::vector<Offer>& out, const KernelDef& kernel,
+                P params, const BindArgs& known = {}) {
+  for_each_copy(request, params, [&](Offer offer) {
+    const BoxCopy copy(params.to, params.from, BoxCopy::Direction::into_walked, params.map(known));
+    offer.flops = copy_flops(copy.pieces());
+    offer.call = {kernel, params};
+    out.push_back(std::move(offer));
+  });
+}
 
 }  // namespace stowage

@@ -8,6 +8,8 @@
 
 namespace stowage {
 
+extern const KernelDef kConvDepthwise;
+
 /// For a conv whose groups have one channel in: one out, or a few (a multiplier over 1). Nothing
 /// for others.
 void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers);

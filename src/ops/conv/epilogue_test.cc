@@ -88,10 +88,10 @@ OpCase unfused(const Fusible& f, const std::vector<float>& x) {
 std::vector<float> run_unfused(OpGraph& g, const std::vector<float>& x) {
   const Node& n = g.graph.node(g.id);
   const Target target{.lanes = tile_lanes()};
-  const std::vector<Layout> layouts = {Layout::row_major(g.ref().output().shape)};
+  const std::vector<std::vector<Layout>> layouts(static_cast<std::size_t>(g.graph.value_count()),
+                                                 {Layout::row_major(g.ref().output().shape)});
   std::vector<Offer> offers;
-  n.op->offers({g.ref(), target, [&](ValueId) -> std::span<const Layout> { return layouts; }},
-               offers);
+  n.op->offers({g.ref(), target, layouts}, offers);
   if (offers.empty()) return {};
   std::vector<float> in = x, out(x.size(), -1.0f), operand(16);
   in.resize(x.size() + 16);  // kernels read a vector behind the end
@@ -99,7 +99,7 @@ std::vector<float> run_unfused(OpGraph& g, const std::vector<float>& x) {
   const std::byte* from[] = {reinterpret_cast<const std::byte*>(in.data()),
                              reinterpret_cast<const std::byte*>(operand.data())};
   std::byte* to[] = {reinterpret_cast<std::byte*>(out.data())};
-  offers[0].bind()({std::span(from).first(n.inputs.size()), to});
+  offers[0].call.bind().run({std::span(from).first(n.inputs.size()), to});
   return out;
 }
 

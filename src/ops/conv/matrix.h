@@ -14,7 +14,9 @@ namespace stowage {
 /// Batches of matrix products, row-major over some axes, with broadcast operands.
 struct MatrixBatches {
   struct AxisSteps {
-    std::int64_t extent, a, b;  ///< steps in matrices; 0 repeats the operand's
+    std::int64_t extent = 1, a = 0, b = 0;  ///< steps in matrices; 0 repeats the operand's
+
+    void fields(Archive& archive) { archive("extent", extent)("a", a)("b", b); }
   };
 
   std::vector<AxisSteps> axes;
@@ -23,6 +25,8 @@ struct MatrixBatches {
   struct Pair {
     std::int64_t a, b;
   };
+
+  void fields(Archive& a) { a("axes", axes)("count", count); }
 
   /// The matrices of a and b that batch `i` multiplies.
   Pair at(std::int64_t i) const noexcept;

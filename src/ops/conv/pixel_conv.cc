@@ -4,9 +4,7 @@
 #include "ops/conv/pixel_conv.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
-#include <memory>
+#include <optional>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -154,19 +152,12 @@ void run_task(const PixelConv& c, const KernelArgs& args, std::int64_t task) noe
   const std::int64_t panels = c.gemm.panels(tile_lanes());
   const std::int64_t channel = g * c.gemm.channels;
   PixelGemmCall call;
-  call.weights = args.input<float>(1) + g * c.w_group;
-  if (c.ports.bias >= 0) {
-    call.bias = args.input<float>(static_cast<std::size_t>(c.ports.bias)) + channel;
-  }
   const std::int64_t out = n * c.out_image + g * c.out_group;
+  call.weights = args.input<float>(1) + g * c.w_group;
+  call.bias = args.optional_input<float>(c.ports.bias, channel);
+  call.residual = args.optional_input<float>(c.ports.residual, out);
+  call.slope = args.optional_input<float>(c.ports.slope, c.ports.one_slope ? 0 : channel);
   call.out = args.output<float>(0) + out;
-  if (c.ports.residual >= 0) {
-    call.residual = args.input<float>(static_cast<std::size_t>(c.ports.residual)) + out;
-  }
-  if (c.ports.slope >= 0) {
-    call.slope = args.input<float>(static_cast<std::size_t>(c.ports.slope)) +
-                 (c.ports.one_slope ? 0 : channel);
-  }
   call.panel_begin = panels * share / c.grid.shares;
   call.panel_end = panels * (share + 1) / c.grid.shares;
 
@@ -185,7 +176,12 @@ void run_task(const PixelConv& c, const KernelArgs& args, std::int64_t task) noe
 
 struct ConvFacts {
   Window w;
-  std::int64_t batch, group, in_channels, out_channels;  // channels of one group
+  std::int64_t batch = 1, group = 1, in_channels = 1, out_channels = 1;  // of one group
+
+  void fields(Archive& a) {
+    a("w", w)("batch", batch)("group", group);
+    a("in_channels", in_channels)("out_channels", out_channels);
+  }
 };
 
 ConvFacts facts_of(const NodeRef& node) {
@@ -198,7 +194,23 @@ ConvFacts facts_of(const NodeRef& node) {
 
 /// What both ends of the fast path have in common; layouts decide the distances.
 struct Variant {
-  bool in_blocked, out_blocked;
+  bool in_blocked = true, out_blocked = true;
+
+  void fields(Archive& a) { a("in_blocked", in_blocked)("out_blocked", out_blocked); }
+};
+
+struct PixelConvParams {
+  ConvFacts facts;
+  Variant variant;
+  EpiloguePorts ports;
+  Activation activation;
+  bool weights_heavy = false;  ///< weights are more bytes than activations
+  int threads = 1;
+
+  void fields(Archive& a) {
+    a("facts", facts)("variant", variant)("ports", ports)("activation", activation);
+    a("weights_heavy", weights_heavy)("threads", threads);
+  }
 };
 
 /// Where both x0 + first and x0 + first + reach are inside, x0 the input under an output.
@@ -211,7 +223,8 @@ Range inside_range(const Window& w, std::int64_t first, std::int64_t reach) {
   return r;
 }
 
-bool bind_variant(const ConvFacts& f, Variant v, PixelConv& c) {
+/// False when the window is too large for the tables.
+bool place(const ConvFacts& f, Variant v, PixelConv& c) {
   const std::int64_t lanes = tile_lanes();
   const std::int64_t all_in = f.in_channels * f.group, all_out = f.out_channels * f.group;
   const std::int64_t in_blocks = ceil_div(f.in_channels, lanes);
@@ -272,6 +285,28 @@ bool bind_variant(const ConvFacts& f, Variant v, PixelConv& c) {
   return true;
 }
 
+/// Nothing when the window is too large for the tables.
+std::optional<PixelConv> place(const PixelConvParams& p) {
+  PixelConv c;
+  if (!place(p.facts, p.variant, c)) return std::nullopt;
+  const std::int64_t most =
+      std::min<std::int64_t>(kMostPixels, kTableEntries / std::ssize(c.gemm.w_tap));
+  c.grid = share_pixels(p.facts.w.out_pixels(), c.gemm.panels(tile_lanes()),
+                        p.facts.batch * p.facts.group, p.threads, most, p.weights_heavy);
+  c.ports = p.ports;
+  c.gemm.activation = p.activation;
+  c.gemm.one_slope = p.ports.one_slope;
+  return c;
+}
+
+PixelConv bind(const PixelConvParams& p) { return *place(p); }
+
+void run(const PixelConv& c, const KernelArgs& args) noexcept {
+  const std::int64_t tasks = c.batch * c.group * c.grid.blocks * c.grid.shares;
+  parallel(args.pool, static_cast<std::size_t>(tasks),
+           [&](std::size_t i) { run_task(c, args, static_cast<std::int64_t>(i)); });
+}
+
 Layout weights_layout(const Shape& shape, const ConvFacts& f, const PixelConv& c, Variant v) {
   const std::int64_t lanes = tile_lanes(), row = c.gemm.w_row;
   const std::string taps = spatial_text(shape);
@@ -285,6 +320,10 @@ Layout weights_layout(const Shape& shape, const ConvFacts& f, const PixelConv& c
 }
 
 }  // namespace
+
+constexpr KernelDef kConvBlocked = kernel_def<PixelConvParams, bind, run>("conv_blocked");
+constexpr KernelDef kConvChannelsLast =
+    kernel_def<PixelConvParams, bind, run>("conv_channels_last");
 
 TaskGrid share_pixels(std::int64_t pixels, std::int64_t panels, std::int64_t repeats, int threads,
                       std::int64_t most_pixels, bool weights_heavy) {
@@ -340,21 +379,15 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
     // Groups that cut blocks need channels last on both ends.
     if (f.group > 1 && v.in_blocked != v.out_blocked) continue;
     if (f.group > 1 && v.in_blocked && !whole_groups) continue;
-    auto conv = std::make_shared<PixelConv>();
-    if (!bind_variant(f, v, *conv)) continue;
-    const std::int64_t panels = conv->gemm.panels(static_cast<int>(lanes));
-    const std::int64_t most = std::min<std::int64_t>(
-        kMostPixels, kTableEntries / static_cast<std::int64_t>(conv->gemm.w_tap.size()));
     const bool heavy =
         node.shape(1).elements() > node.shape(0).elements() + node.output().shape.elements();
-    conv->grid = share_pixels(f.w.out_pixels(), panels, f.batch * f.group, request.target.threads,
-                              most, heavy);
-    conv->gemm.activation = node.node().epilogue.activation;
-    conv->ports = epilogue_ports(node);
-    conv->gemm.one_slope = conv->ports.one_slope;
+    const PixelConvParams params{
+        f, v, epilogue_ports(node), node.node().epilogue.activation, heavy, request.target.threads};
+    const auto conv = place(params);
+    if (!conv) continue;
 
     Offer offer;
-    offer.kernel = v.in_blocked ? "conv_blocked" : "conv_channels_last";
+    offer.call = {v.in_blocked ? kConvBlocked : kConvChannelsLast, params};
     offer.in.resize(node.node().inputs.size());
     const auto activations = [&](const Shape& shape, bool blocked) {
       return blocked ? Layout::blocked(shape, 1, static_cast<int>(lanes)) : channels_last(shape);
@@ -367,14 +400,6 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
     offer.flops = 2.0 * static_cast<double>(node.output().shape.elements()) *
                   static_cast<double>(f.in_channels * f.w.taps());
     offer.efficiency = tile_work(conv->gemm, f.w.out_pixels()).efficiency();
-    offer.bind = [conv] {
-      return Kernel([conv](const KernelArgs& args) {
-        const std::int64_t tasks =
-            conv->batch * conv->group * conv->grid.blocks * conv->grid.shares;
-        parallel(args.pool, static_cast<std::size_t>(tasks),
-                 [&](std::size_t i) { run_task(*conv, args, static_cast<std::int64_t>(i)); });
-      });
-    };
     offers.push_back(std::move(offer));
   }
 }

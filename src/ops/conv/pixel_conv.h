@@ -28,6 +28,10 @@ int bias_input(const NodeRef& node);
 struct EpiloguePorts {
   int bias = -1, residual = -1, slope = -1;
   bool one_slope = false;
+
+  void fields(Archive& a) {
+    a("bias", bias)("residual", residual)("slope", slope)("one_slope", one_slope);
+  }
 };
 
 EpiloguePorts epilogue_ports(const NodeRef& node);
@@ -35,6 +39,8 @@ EpiloguePorts epilogue_ports(const NodeRef& node);
 /// Layouts for the inputs of a node behind its own operands: residual as the output, slope padded.
 void add_epilogue_layouts(const NodeRef& node, const Layout& out, std::int64_t lanes,
                           std::vector<Layout>& in);
+
+extern const KernelDef kConvBlocked, kConvChannelsLast;
 
 /// Offers of a 1- to 3-D convolution with inputs x, w, optional bias.
 void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers);

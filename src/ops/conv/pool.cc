@@ -3,7 +3,6 @@
 #include "ops/conv/pool.h"
 
 #include <algorithm>
-#include <memory>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -59,52 +58,96 @@ void fill_scale(Slide& s, bool count_padding) {
   }
 }
 
+struct PoolParams {
+  Slide::Kind kind = Slide::Kind::max;
+  Window w;
+  std::int64_t images = 1, channels = 1;
+  bool in_blocked = true, out_blocked = true;
+  bool whole = false;          ///< the window is the whole input
+  bool count_padding = false;  ///< average: padding counts as taps
+  int threads = 1;
+
+  void fields(Archive& a) {
+    a("kind", kind)("w", w)("images", images)("channels", channels);
+    a("in_blocked", in_blocked)("out_blocked", out_blocked);
+    a("whole", whole)("count_padding", count_padding)("threads", threads);
+  }
+};
+
+struct Pool {
+  Slide slide;
+  int threads = 1;
+};
+
+Slide placed_slide(const PoolParams& p) {
+  Slide s;
+  s.kind = p.kind;
+  s.w = p.w;
+  s.images = p.images;
+  s.channels = p.channels;
+  place(s, {p.in_blocked, p.out_blocked});
+  return s;
+}
+
+Pool bind(const PoolParams& p) {
+  Pool pool{placed_slide(p), p.threads};
+  if (p.kind == Slide::Kind::average && !p.whole) fill_scale(pool.slide, p.count_padding);
+  return pool;
+}
+
+template <bool Whole>
+void run(const Pool& pool, const KernelArgs& args) noexcept {
+  SlideCall call;
+  call.in = args.input<float>(0);
+  call.out = args.output<float>(0);
+  call.pool = args.pool;
+  if (Whole) {
+    slide_global(pool.slide, call, pool.threads);
+  } else {
+    slide(pool.slide, call, pool.threads);
+  }
+}
+
 }  // namespace
+
+constexpr KernelDef kMaxPool[] = {kernel_def<PoolParams, bind, run<false>>("max_pool"),
+                                  kernel_def<PoolParams, bind, run<true>>("max_pool_whole")};
+constexpr KernelDef kAveragePool[] = {
+    kernel_def<PoolParams, bind, run<false>>("average_pool"),
+    kernel_def<PoolParams, bind, run<true>>("average_pool_whole")};
 
 void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer>& offers) {
   const NodeRef& node = request.node;
   const Shape& x = node.shape(0);
   const Shape& y = node.output().shape;
-  const int lanes = tile_lanes(), threads = request.target.threads;
+  const int lanes = tile_lanes();
   if (node.dtype(0) != DType::f32 || request.target.lanes != lanes || y.elements() == 0) return;
-  auto s = std::make_shared<Slide>();
-  s->kind = kind;
-  s->w = pool_window(node);
-  const Window& w = s->w;
-  s->images = x[0];
-  s->channels = x[1];
+  PoolParams params;
+  params.kind = kind;
+  params.w = pool_window(node);
+  params.images = x[0];
+  params.channels = x[1];
+  params.count_padding = node.attrs().integer("count_include_pad", 0) != 0;
+  params.threads = request.target.threads;
+  const Window& w = params.w;
   const bool whole = w.kernel == w.in && w.out_pixels() == 1 && w.pad_begin == Extents3{0, 0, 0} &&
                      w.dilation == Extents3{1, 1, 1};
   if (!whole && w.kernel[0] * w.kernel[1] > kSlideRows) return;
-  const bool averages = kind == Slide::Kind::average && !whole;
-  const bool count_padding = node.attrs().integer("count_include_pad", 0) != 0;
+  params.whole = whole;
+  const auto& kernels = kind == Slide::Kind::max ? kMaxPool : kAveragePool;
   for (const SlideEnds ends : kSlideEnds) {
-    auto placed = std::make_shared<Slide>(*s);
-    place(*placed, ends);
+    params.in_blocked = ends.in_blocked;
+    params.out_blocked = ends.out_blocked;
+    const Slide placed = placed_slide(params);
     Offer offer;
-    offer.kernel = kind == Slide::Kind::max ? "max_pool" : "average_pool";
-    if (whole) offer.kernel += "_whole";
+    offer.call = {kernels[whole ? 1 : 0], params};
     offer.in = {ends.in_blocked ? Layout::blocked(x, 1, lanes) : channels_last(x)};
     offer.out.resize(node.node().outputs.size());
     offer.out[0] = ends.out_blocked ? Layout::blocked(y, 1, lanes) : channels_last(y);
     offer.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(w.taps());
     // Over the whole input there is nothing but loads, which are the bytes.
-    offer.efficiency = whole ? 0.5 : slide_efficiency(*s);
-    offer.extra_bytes = slide_extra_bytes(*placed);
-    offer.bind = [s = placed, whole, threads, averages, count_padding] {
-      if (averages) fill_scale(*s, count_padding);
-      return Kernel([s, whole, threads](const KernelArgs& args) {
-        SlideCall call;
-        call.in = args.input<float>(0);
-        call.out = args.output<float>(0);
-        call.pool = args.pool;
-        if (whole) {
-          slide_global(*s, call, threads);
-        } else {
-          slide(*s, call, threads);
-        }
-      });
-    };
+    offer.efficiency = whole ? 0.5 : slide_efficiency(placed);
+    offer.extra_bytes = slide_extra_bytes(placed);
     offers.push_back(std::move(offer));
   }
 }

@@ -20,6 +20,9 @@ Window pool_window(const NodeRef& node);
 /// padded input.
 std::vector<std::int64_t> count_taps(const Window& w, std::size_t axis, bool count_padding);
 
+/// Windows, and windows that are the whole input.
+extern const KernelDef kMaxPool[2], kAveragePool[2];
+
 /// Offers over blocks of channels for f32.
 void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer>& offers);
 

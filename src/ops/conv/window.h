@@ -24,6 +24,11 @@ struct Window {
   std::int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
 
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+
+  void fields(Archive& a) {
+    a("in", in)("out", out)("kernel", kernel)("stride", stride)("dilation", dilation);
+    a("pad_begin", pad_begin)("pad_end", pad_end);
+  }
 };
 
 /// Taps [begin, end) of an axis.

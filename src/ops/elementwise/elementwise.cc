@@ -144,10 +144,9 @@ bool all_f32(const NodeRef& node, int count) {
 }
 
 /// The offer's layouts, and the operands' mappings for its kernel.
-Offer start_offer(const NodeRef& node, const Layout& layout, std::string_view kernel, int count,
+Offer start_offer(const NodeRef& node, const Layout& layout, int count,
                   std::vector<Follower>& operands) {
   Offer offer;
-  offer.kernel = std::string(kernel);
   offer.out = {layout};
   for (int i = 0; i < node.input_count(); ++i) {
     if (i >= count || !node.has(i)) {
@@ -165,71 +164,79 @@ Offer start_offer(const NodeRef& node, const Layout& layout, std::string_view ke
 
 }  // namespace
 
+ElementwiseKernel bind_elementwise(const ElementwiseParams& p) {
+  return {p.function, p.out, p.operands};
+}
+
+void run_bound_elementwise(const ElementwiseKernel& kernel, const KernelArgs& args) noexcept {
+  const float* in[3] = {};
+  for (std::size_t i = 0; i < std::min(std::size(in), args.in.size()); ++i) {
+    in[i] = args.input<float>(i);
+  }
+  kernel.run(in, args.output<float>(0), args.pool);
+}
+
 void offer_elementwise(const OfferRequest& request, std::vector<Offer>& out,
-                       std::string_view kernel, const Function& function, int count) {
+                       const Function& function, int count) {
   const NodeRef& node = request.node;
   if (!all_f32(node, count)) return;
   for (const Layout& layout : elementwise_layouts(request)) {
-    std::vector<Follower> operands;
-    Offer offer = start_offer(node, layout, kernel, count, operands);
-    const Mapping mapping(layout, node.output().shape, sizeof(float));
-    offer.bind = [function, mapping, operands]() -> Kernel {
-      const auto k = std::make_shared<const ElementwiseKernel>(function, mapping, operands);
-      return [k](const KernelArgs& args) {
-        const float* in[3] = {};
-        for (std::size_t i = 0; i < std::min<std::size_t>(3, args.in.size()); ++i) {
-          in[i] = args.input<float>(i);
-        }
-        k->run(in, args.output<float>(0), args.pool);
-      };
-    };
+    ElementwiseParams params;
+    Offer offer = start_offer(node, layout, count, params.operands);
+    params.function = function;
+    params.out = Mapping(layout, node.output().shape, sizeof(float));
+    offer.call = {*node.node().op->kernels[0], std::move(params)};
     out.push_back(std::move(offer));
   }
 }
 
 void offer_elementwise(const OfferRequest& request, std::vector<Offer>& out,
-                       std::string_view kernel, const Function& function) {
-  offer_elementwise(request, out, kernel, function, request.node.input_count());
+                       const Function& function) {
+  offer_elementwise(request, out, function, request.node.input_count());
 }
 
-void offer_chain(const OfferRequest& request, std::vector<Offer>& out, std::string_view kernel,
-                 Fn fn, float scale) {
+Chain bind_chain(const ChainParams& p) {
+  Follower whole{p.out, {}};
+  for (std::size_t i = 0; i < whole.axis.size(); ++i) whole.axis[i] = static_cast<int>(i);
+  Chain chain;
+  chain.inputs = p.operands.size();
+  if (p.operands.size() == 1) {
+    chain.steps.emplace_back(Function{Fn::scale, p.scale, 0}, p.out, p.operands);
+    return chain;
+  }
+  chain.steps.emplace_back(Function{p.fn, 0, 0}, p.out, std::vector{p.operands[0], p.operands[1]});
+  for (std::size_t i = 2; i < p.operands.size(); ++i) {
+    chain.steps.emplace_back(Function{p.fn, 0, 0}, p.out, std::vector{whole, p.operands[i]});
+  }
+  if (p.scale != 1.0f) {
+    chain.steps.emplace_back(Function{Fn::scale, p.scale, 0}, p.out, std::vector{whole});
+  }
+  return chain;
+}
+
+void run_chain(const Chain& chain, const KernelArgs& args) noexcept {
+  auto* y = args.output<float>(0);
+  for (std::size_t s = 0; s < chain.steps.size(); ++s) {
+    const bool more = s + 1 < chain.inputs;
+    const float* in[3] = {s == 0 ? args.input<float>(0) : y,
+                          more ? args.input<float>(s + 1) : nullptr, nullptr};
+    chain.steps[s].run(in, y, args.pool);
+  }
+}
+
+void offer_chain(const OfferRequest& request, std::vector<Offer>& out, Fn fn, float scale) {
   const NodeRef& node = request.node;
   const int count = node.input_count();
   if (!all_f32(node, count)) return;
   for (const Layout& layout : elementwise_layouts(request)) {
-    std::vector<Follower> operands;
-    Offer offer = start_offer(node, layout, kernel, count, operands);
+    ChainParams params;
+    Offer offer = start_offer(node, layout, count, params.operands);
     // Later operands are read after the output has been written.
     if (count > 2 && offer.in_place > 0) offer.in_place = -1;
-    const Mapping mapping(layout, node.output().shape, sizeof(float));
-    offer.bind = [fn, scale, mapping, operands]() -> Kernel {
-      Follower whole{mapping, {}};
-      for (std::size_t i = 0; i < whole.axis.size(); ++i) whole.axis[i] = static_cast<int>(i);
-      std::vector<ElementwiseKernel> steps;
-      if (operands.size() == 1) {
-        steps.emplace_back(Function{Fn::scale, scale, 0}, mapping, operands);
-      } else {
-        steps.emplace_back(Function{fn, 0, 0}, mapping, std::vector{operands[0], operands[1]});
-        for (std::size_t i = 2; i < operands.size(); ++i) {
-          steps.emplace_back(Function{fn, 0, 0}, mapping, std::vector{whole, operands[i]});
-        }
-        if (scale != 1.0f) {
-          steps.emplace_back(Function{Fn::scale, scale, 0}, mapping, std::vector{whole});
-        }
-      }
-      const auto shared = std::make_shared<const std::vector<ElementwiseKernel>>(std::move(steps));
-      const std::size_t inputs = operands.size();
-      return [shared, inputs](const KernelArgs& args) {
-        auto* y = args.output<float>(0);
-        for (std::size_t s = 0; s < shared->size(); ++s) {
-          const bool more = s + 1 < inputs;
-          const float* in[3] = {s == 0 ? args.input<float>(0) : y,
-                                more ? args.input<float>(s + 1) : nullptr, nullptr};
-          (*shared)[s].run(in, y, args.pool);
-        }
-      };
-    };
+    params.fn = fn;
+    params.scale = scale;
+    params.out = Mapping(layout, node.output().shape, sizeof(float));
+    offer.call = {*node.node().op->kernels[0], std::move(params)};
     out.push_back(std::move(offer));
   }
 }

@@ -15,6 +15,8 @@ namespace stowage {
 struct Function {
   Fn fn = Fn::add;
   float a = 0, b = 0;
+
+  void fields(Archive& archive) { archive("fn", fn)("a", a)("b", b); }
 };
 
 /// One function over strided operands, compiled for given layouts.
@@ -39,6 +41,103 @@ class ElementwiseKernel {
   TailZero tails_;
 };
 
+struct ElementwiseParams {
+  Function function;
+  Mapping out;
+  std::vector<Follower> operands;
+
+  void fields(Archive& a) { a("function", function)("out", out)("operands", operands); }
+};
+
+ElementwiseKernel bind_elementwise(const ElementwiseParams& p);
+void run_bound_elementwise(const ElementwiseKernel& kernel, const KernelArgs& args) noexcept;
+
+/// Operands combined one after the other, then multiplied by `scale`.
+struct ChainParams {
+  Fn fn = Fn::add;
+  float scale = 1;
+  Mapping out;
+  std::vector<Follower> operands;
+
+  void fields(Archive& a) { a("fn", fn)("scale", scale)("out", out)("operands", operands); }
+};
+
+struct Chain {
+  std::vector<ElementwiseKernel> steps;
+  std::size_t inputs = 0;
+};
+
+Chain bind_chain(const ChainParams& p);
+void run_chain(const Chain& chain, const KernelArgs& args) noexcept;
+
+constexpr KernelDef elementwise_row(std::string_view name) {
+  return kernel_def<ElementwiseParams, bind_elementwise, run_bound_elementwise>(name);
+}
+
+constexpr KernelDef chain_row(std::string_view name) {
+  return kernel_def<ChainParams, bind_chain, run_chain>(name);
+}
+
+/// A row for each operator, of the same name.
+inline constexpr KernelDef kElementwiseKernels[] = {
+    elementwise_row("relu"),
+    elementwise_row("neg"),
+    elementwise_row("abs"),
+    elementwise_row("sign"),
+    elementwise_row("leaky_relu"),
+    elementwise_row("sigmoid"),
+    elementwise_row("tanh"),
+    elementwise_row("exp"),
+    elementwise_row("log"),
+    elementwise_row("sqrt"),
+    elementwise_row("floor"),
+    elementwise_row("ceil"),
+    elementwise_row("round"),
+    elementwise_row("reciprocal"),
+    elementwise_row("erf"),
+    elementwise_row("softplus"),
+    elementwise_row("softsign"),
+    elementwise_row("elu"),
+    elementwise_row("selu"),
+    elementwise_row("hard_sigmoid"),
+    elementwise_row("hard_swish"),
+    elementwise_row("mish"),
+    elementwise_row("swish"),
+    elementwise_row("thresholded_relu"),
+    elementwise_row("gelu"),
+    elementwise_row("clip"),
+    elementwise_row("expand"),
+    elementwise_row("add"),
+    elementwise_row("sub"),
+    elementwise_row("mul"),
+    elementwise_row("div"),
+    elementwise_row("pow"),
+    elementwise_row("prelu"),
+    chain_row("sum"),
+    chain_row("min"),
+    chain_row("max"),
+    chain_row("mean"),
+};
+
+namespace elementwise_detail {
+
+inline constexpr auto kRows = [] {
+  std::array<const KernelDef*, std::size(kElementwiseKernels)> rows{};
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = &kElementwiseKernels[i];
+  return rows;
+}();
+
+}  // namespace elementwise_detail
+
+/// For OpDef::kernels: the row of that name, which must be there.
+constexpr std::span<const KernelDef* const> elementwise_kernel(std::string_view name) {
+  const auto& rows = elementwise_detail::kRows;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i]->name == name) return {&rows[i], 1};
+  }
+  throw "there is no such row";  // while compiling
+}
+
 /// The layouts in which output 0 may be, over its own axes: its candidates and those of every
 /// input of the same extents.
 std::vector<Layout> elementwise_layouts(const OfferRequest& request);
@@ -47,16 +146,16 @@ std::vector<Layout> elementwise_layouts(const OfferRequest& request);
 /// right, axes that stretch are dropped.
 Follower broadcast_follower(const NodeRef& node, int input, const Layout& out);
 
-/// Offers the function of all inputs of the node (one to three) in every layout. f32 only.
+/// Offers the function of all inputs of the node (one to three) in every layout, by the first
+/// kernel of its operator. f32 only.
 void offer_elementwise(const OfferRequest& request, std::vector<Offer>& out,
-                       std::string_view kernel, const Function& function);
+                       const Function& function);
 
 /// Likewise for the first `count` inputs only, the others being known.
 void offer_elementwise(const OfferRequest& request, std::vector<Offer>& out,
-                       std::string_view kernel, const Function& function, int count);
+                       const Function& function, int count);
 
-/// The inputs combined one after the other, then multiplied by `scale`.
-void offer_chain(const OfferRequest& request, std::vector<Offer>& out, std::string_view kernel,
-                 Fn fn, float scale);
+/// Likewise: the inputs combined one after the other, then multiplied by `scale`.
+void offer_chain(const OfferRequest& request, std::vector<Offer>& out, Fn fn, float scale);
 
 }  // namespace stowage

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan to bytes and back.
+#include "plan/plan.h"
+
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "base/trail.h"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::string_view kMagic = "stowage plan";
+/// Raised whenever a plan or the parameters of a kernel change their fields.
+constexpr int kVersion = 1;
+
+void header(Archive& a) {
+  std::string magic(kMagic);
+  int version = kVersion;
+  a("magic", magic);
+  if (magic != kMagic) fail(ErrorCode::bad_input, "it is no plan");
+  a("version", version);
+  if (version != kVersion) {
+    fail(ErrorCode::bad_input, "a plan of version ", version, "; this is version ", kVersion);
+  }
+}
+
+}  // namespace
+
+void archive(Archive& a, Port& port) {
+  a("name", port.name)("dtype", port.dtype)("shape", port.shape)("data_format", port.data_format);
+}
+
+void Slot::fields(Archive& a) {
+  a("value", value)("name", name)("dtype", dtype)("mapping", mapping)("constant", constant);
+  a("alias_of", alias_of)("alias_offset", alias_offset)("offset", offset);
+}
+
+void Step::View::fields(Archive& a) { a("input", input)("offset", offset); }
+
+void Step::fields(Archive& a) {
+  a("kind", kind)("src", src)("dst", dst)("node", node)("name", name)("op", op);
+  a("in", in)("out", out)("in_place", in_place)("views", views);
+  a("call", call);
+  a("scratch_bytes", scratch_bytes)("scratch_offset", scratch_offset);
+}
+
+void NodeReport::Operand::fields(Archive& a) {
+  a("id", id)("name", name)("shape", shape)("layout", layout)("data_format", data_format);
+}
+
+void NodeReport::Lost::fields(Archive& a) {
+  a("kernel", kernel)("layouts", layouts)("cost_us", cost_us);
+}
+
+void NodeReport::fields(Archive& a) {
+  a("node", node)("name", name)("op", op)("category", category);
+  a("rule_category", rule_category)("rule_auto", rule_auto);
+  a("inputs", inputs)("outputs", outputs)("kernel", kernel)("cost_us", cost_us)("lost", lost);
+}
+
+void ConversionReport::fields(Archive& a) {
+  a("id", id)("value", value)("from", from)("to", to)("bytes", bytes)("cost_us", cost_us);
+  a("reason", reason)("node", node);
+}
+
+void Door::fields(Archive& a) { a("port", port)("slots", slots)("value", value)("layout", layout); }
+
+void Plan::fields(Archive& a) {
+  a("model", model)("source_format", source_format)("threads", threads)("lanes", lanes);
+  a("planner", planner)("slots", slots)("steps", steps)("inputs", inputs)("outputs", outputs);
+  a("arena_bytes", arena_bytes)("weight_bytes", weight_bytes)("nodes", nodes);
+  a("conversions", conversions)("history", history)("cost_us", cost_us);
+  a("rule_cost_us", rule_cost_us)("source_cost_us", source_cost_us);
+  a("lower_bound_us", lower_bound_us)("touched_bytes", touched_bytes);
+}
+
+std::vector<std::byte> plan_bytes(const Plan& plan) {
+  std::vector<std::byte> bytes;
+  ByteWriter writer(bytes);
+  header(writer);
+  writer("plan", const_cast<Plan&>(plan));  // a writer changes nothing
+  return bytes;
+}
+
+std::shared_ptr<const Plan> read_plan(std::span<const std::byte> bytes) {
+  const Trail trail("reading", "a plan");
+  ByteReader reader(bytes);
+  header(reader);
+  auto plan = std::make_shared<Plan>();
+  reader("plan", *plan);
+  if (reader.left() != 0) fail(ErrorCode::bad_input, reader.left(), " bytes follow the plan");
+  const int lanes = host_target(1).lanes;
+  if (plan->lanes != lanes) {
+    fail(ErrorCode::unsupported, "the plan is for ", plan->lanes, " lanes, this machine has ",
+         lanes);
+  }
+  expect_threads(plan->threads);
+  verify(*plan);
+  return plan;
+}
+
+}  // namespace stowage
