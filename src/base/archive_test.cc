@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "stowage/error.h"
 
 namespace stowage {
@@ -50,7 +52,7 @@ TEST(Archive, BytesThatEndEarly) {
   const std::vector<std::byte> bytes = bytes_of(kOuter);
   for (std::size_t cut = 0; cut < bytes.size(); ++cut) {
     Outer read;
-    ByteReader reader(std::span(bytes).first(cut));
+    ByteReader reader{std::span(bytes).first(cut)};
     EXPECT_THROW(reader("", read), Error) << cut;
   }
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "graph/op_def.h"
+#include "stowage/error.h"
 
 namespace stowage {
 namespace {

@@ -145,7 +145,7 @@ TEST(MatMul, OffersDoNotWalkOverBatches) {
   infer_shapes(net.graph);
   const NodeRef node(net.graph, net.graph.value(net.graph.outputs[0]).producer);
   const Target target{.lanes = tile_lanes(), .threads = 2};
-  const OfferRequest request{node, target, [](ValueId) { return std::span<const Layout>(); }};
+  const OfferRequest request{node, target, {}};
   for (int i = 0; i < 1000; ++i) {
     std::vector<Offer> offers;
     node.node().op->offers(request, offers);

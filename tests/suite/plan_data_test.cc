@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "plan/plan.h"
+#include "stowage/error.h"
 #include "tests/suite/models.h"
 #include "tests/suite/run_model.h"
 

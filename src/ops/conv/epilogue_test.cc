@@ -196,15 +196,13 @@ void expect_fused(const Producer& p, const Fusible& f, const Activation& activat
     const auto b = static_cast<double>(g.results[0].as<float>()[i]);
     ASSERT_TRUE(op_test::close(b, a, 1e-6, 3e-36)) << "the reference gives " << a << ", not " << b;
   }
-  std::map<ValueId, std::vector<Layout>> candidates;
+  std::vector<std::vector<Layout>> candidates;
   for (ValueId v = 0; v < g.graph.value_count(); ++v) {
-    candidates[v] = op_test::candidate_layouts(g.graph.value(v).shape, {});
+    candidates.push_back(op_test::candidate_layouts(g.graph.value(v).shape, {}));
   }
   const Target target{.lanes = tile_lanes()};
   std::vector<Offer> offers;
-  g.graph.node(g.id).op->offers(
-      {g.ref(), target, [&](ValueId v) -> std::span<const Layout> { return candidates.at(v); }},
-      offers);
+  g.graph.node(g.id).op->offers({g.ref(), target, candidates}, offers);
   EXPECT_FALSE(offers.empty());
   for (const Offer& offer : offers) {
     EXPECT_EQ(op_test::run_offer(g, offer, nullptr, false, 0, 0), "") << op_test::offer_text(offer);

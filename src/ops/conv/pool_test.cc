@@ -166,7 +166,7 @@ TEST(Pool, HugeWindows) {
     op_test::OpGraph g(c);
     EXPECT_EQ(g.results[0].as<float>()[kHuge - 1], 3) << op;
     const Target target{.lanes = tile_lanes(), .threads = 2};
-    const OfferRequest request{g.ref(), target, [](ValueId) { return std::span<const Layout>(); }};
+    const OfferRequest request{g.ref(), target, {}};
     std::vector<Offer> offers;
     for (int i = 0; i < 1000; ++i) {
       offers.clear();
