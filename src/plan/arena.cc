@@ -158,7 +158,8 @@ std::size_t most_alive(const std::vector<Block>& blocks) {
     alive = add(alive, bytes(i));
     most = std::max(most, alive);
   }
-  return most;
+  // Arenas are whole multiples of the alignment.
+  return add(most, kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
 }
 
 struct Placed {

@@ -330,10 +330,9 @@ class Builder {
   /// The buffer of an operand that a step may make lie in another; -1 for a constant, a model input
   /// (which is written before run) or a part of something else.
   int movable(const Buffers& buffers, int s) const {
-    while (plan_.slots[idx(s)].alias_of >= 0) {
-      if (plan_.slots[idx(s)].alias_offset != 0) return -1;
-      s = plan_.slots[idx(s)].alias_of;
-    }
+    const std::size_t bytes = plan_.slots[idx(s)].mapping.bytes();
+    s = root(s);
+    if (plan_.slots[idx(s)].mapping.bytes() != bytes) return -1;
     for (const Door& door : plan_.inputs) {
       if (std::ranges::find(door.slots, s) != door.slots.end()) return -1;
     }

@@ -153,15 +153,16 @@ class Verifier {
     for (std::size_t k = 0; k < in.size(); ++k) {
       if (in[k] < 0) continue;
       readable(in[k]);
-      if (is_constant(in[k])) continue;
+      if (!is_constant(in[k]) && is_view(step, k)) kept.push_back(range(in[k]));
+    }
+    for (std::size_t k = 0; k < in.size(); ++k) {
+      if (in[k] < 0 || is_constant(in[k])) continue;
       const Range read = range(in[k]);
       if (read.overlaps(scratch)) bug(text("scratch lies over '", name(in[k]), "'"));
-      if (is_view(step, k)) {
-        kept.push_back(read);
-        continue;
-      }
+      const bool stays =
+          std::ranges::any_of(kept, [&](const Range& part) { return part.contains(read); });
       for (std::size_t o = 0; o < out.size(); ++o) {
-        if (out[o] < 0 || !range(out[o]).overlaps(read)) continue;
+        if (out[o] < 0 || !range(out[o]).overlaps(read) || (o == 0 && stays)) continue;
         const bool in_place = o == 0 && static_cast<int>(k) == step.in_place &&
                               range(out[o]).begin == read.begin && range(out[o]).end == read.end;
         if (!in_place) bug(text("'", name(out[o]), "' is written over '", name(in[k]), "'"));
