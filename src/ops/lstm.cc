@@ -281,7 +281,7 @@ struct Scratch {
   std::int64_t floats() const { return 2 * state + gates; }
 };
 
-void run(const Lstm& l, const KernelArgs& args) {
+void run(const Lstm& l, const KernelArgs& args) noexcept {
   const Data<float> data = data_of<float>(args);
   const Scratch scratch(l.hidden);
   const std::int64_t panels = scratch.gates / kGatePanel;
