@@ -51,7 +51,7 @@ if(test_sources)
   gtest_discover_tests(stowage_tests DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
   if(STOWAGE_SIMD STREQUAL all)
     # The tests of all kernels, once for each instruction set. Those in src/convert walk them all anyway.
-    set(instruction_sets SCALAR SSE4 AVX2 AVX3)
+    set(instruction_sets SSE4 AVX2 AVX3)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm")
       set(instruction_sets NEON SVE SVE2)
     endif()
