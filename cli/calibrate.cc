@@ -90,7 +90,7 @@ class Net {
   ValueId last_ = kNoValue;
 };
 
-/// Microseconds of one run of the steps, doors left out.
+/// Microseconds of one run of the steps, without model inputs and outputs.
 double session_us(const std::shared_ptr<Graph>& graph, PlanOptions::Planner planner) {
   PlanOptions options;
   options.planner = planner;

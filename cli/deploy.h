@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deployment files: a model, its doors and its validation data in one YAML file with MACE's keys.
+// Deployment files: a model, its inputs and outputs and its validation data in one YAML file with
+// MACE's keys.
 #pragma once
 
 #include <optional>

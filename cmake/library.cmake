@@ -27,6 +27,13 @@ else()
   # SSE4, AVX2 and AVX-512 on x86: what lies between adds compile time and no speed.
   target_compile_definitions(stowage PRIVATE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL)")
 endif()
+# Files that Highway compiles for each instruction set take most of the time, above all under sanitizers.
+foreach(source IN LISTS core)
+  file(STRINGS ${source} simd REGEX "hwy/foreach_target\\.h" LIMIT_COUNT 1)
+  if(simd)
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${STOWAGE_KERNEL_OPTIONS})
+  endif()
+endforeach()
 set(warnings "")
 if(STOWAGE_DEVELOPER)
   set(warnings -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion

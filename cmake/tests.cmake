@@ -2,12 +2,25 @@
 # One test program for the rooms (X_test.cc beside X.cc), found by file name.
 enable_testing()
 include(GoogleTest)
+# -O1: tests are built often and run once. Under sanitizers, where compiling takes most of the time, -O0.
+set(test_optimisation -O1)
+if(STOWAGE_SANITIZE)
+  set(test_optimisation -O0)
+endif()
+# The random graphs, for the tests and for ./dev random.
+file(GLOB random_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/suite/random_graphs*.cc)
+list(FILTER random_sources EXCLUDE REGEX "_test\\.cc$")
+add_library(random_graphs_suite STATIC ${random_sources})
+target_include_directories(random_graphs_suite PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+target_compile_options(random_graphs_suite PRIVATE ${test_optimisation} ${warnings})
+target_link_libraries(random_graphs_suite PUBLIC stowage)
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_test.cc
      ${PROJECT_SOURCE_DIR}/cli/*_test.cc ${PROJECT_SOURCE_DIR}/tests/suite/*.cc)
+list(REMOVE_ITEM test_sources ${random_sources})
 set(test_libraries stowage_import stowage_cli)
 if(STOWAGE_SANITIZE STREQUAL thread)
   # What runs on several threads; the command line has no part in it.
-  list(FILTER test_sources INCLUDE REGEX "/(session|thread_pool|denormals|random_graphs|plan_data)[a-z_]*\\.cc$")
+  list(FILTER test_sources INCLUDE REGEX "/(main|session|thread_pool|denormals|random_graphs|plan_data)[a-z_]*\.cc$")
   set(test_libraries stowage_import)
 endif()
 if(test_sources)
@@ -22,27 +35,38 @@ if(test_sources)
 #define STOWAGE_SOURCE_DIR \"${PROJECT_SOURCE_DIR}\"
 ")
   target_include_directories(stowage_tests PRIVATE ${PROJECT_BINARY_DIR}/gen/tests)
-  # -O1: tests are built often and run once. -Wrestrict: g++ 12 is wrong about "x" + std::string
-  # (GCC bug 105651).
-  target_compile_options(stowage_tests PRIVATE -O1 -Wall -Wextra -Wno-missing-field-initializers
+  # -Wrestrict: g++ 12 is wrong about "x" + std::string (GCC bug 105651).
+  target_compile_options(stowage_tests PRIVATE ${test_optimisation} -Wall -Wextra -Wno-missing-field-initializers
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -Werror)
-  target_link_libraries(stowage_tests PRIVATE stowage GTest::gtest GTest::gtest_main PkgConfig::hwy nlohmann_json::nlohmann_json)
+  target_link_libraries(stowage_tests PRIVATE random_graphs_suite GTest::gtest PkgConfig::hwy nlohmann_json::nlohmann_json)
   foreach(lib IN LISTS test_libraries)
     if(TARGET ${lib})
       target_link_libraries(stowage_tests PRIVATE ${lib})
     endif()
   endforeach()
+  # Tests walk the instruction sets that the library has, no others.
+  get_target_property(simd_definitions stowage COMPILE_DEFINITIONS)
+  list(FILTER simd_definitions INCLUDE REGEX "^HWY_")
+  target_compile_definitions(stowage_tests PRIVATE ${simd_definitions})
   gtest_discover_tests(stowage_tests DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+  if(STOWAGE_SIMD STREQUAL all)
+    # The tests of all kernels, once for each instruction set. Those in src/convert walk them all anyway.
+    set(instruction_sets SSE4 AVX2 AVX3)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm")
+      set(instruction_sets NEON SVE SVE2)
+    endif()
+    foreach(set IN LISTS instruction_sets)
+      add_test(NAME kernels_${set} COMMAND stowage_tests --instruction_set=${set} --rooms=kernels,ops --gtest_brief=1)
+      set_tests_properties(kernels_${set} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: this processor" TIMEOUT 600)
+    endforeach()
+  endif()
 endif()
-# ./dev random: the random graphs of the suite, as many as wanted.
-file(GLOB random_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/suite/random_graphs*.cc)
-list(FILTER random_sources EXCLUDE REGEX "_test\\.cc$")
-add_executable(random_graphs ${PROJECT_SOURCE_DIR}/tests/random/random_graphs.cc ${random_sources})
-target_include_directories(random_graphs PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-target_compile_options(random_graphs PRIVATE -O1 ${warnings})
-target_link_libraries(random_graphs PRIVATE stowage)
-add_test(NAME rooms COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check_rooms.py ${PROJECT_SOURCE_DIR}/src)
+add_executable(random_graphs ${PROJECT_SOURCE_DIR}/tests/random/random_graphs.cc)
+target_compile_options(random_graphs PRIVATE ${test_optimisation} ${warnings})
+target_link_libraries(random_graphs PRIVATE random_graphs_suite)
 if(NOT STOWAGE_SANITIZE)
+  add_test(NAME lint COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/lint --where-installed)
+  add_test(NAME lint_rules COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/lint_test.py)
   add_test(NAME install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 endif()
 if(TARGET stowage_main)

@@ -74,7 +74,7 @@ def evaluation_pictures():
         yield name, picture, halved(picture)
 
 
-# --- The exported net -----------------------------------------------------------------------------
+# The exported net.
 
 
 def export(weights, path):
@@ -144,7 +144,7 @@ def evaluate(path, folder=None):
             sheet.save(pathlib.Path(folder) / f"{pathlib.Path(name).stem}_side_by_side.png")
 
 
-# --- Training -------------------------------------------------------------------------------------
+# Training.
 
 
 def training_pairs(scenes):

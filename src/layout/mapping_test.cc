@@ -206,7 +206,7 @@ TEST(MappingTest, OffsetsAgreeWithTheTwin) {
   }
 }
 
-// ---- the formulas of MACE and ncnn, in their own words
+// The formulas of MACE and ncnn, in their own words.
 
 struct Texel {
   std::int64_t x, y, lane;
@@ -433,7 +433,7 @@ TEST(MappingTest, GoldenPositions) {
   }
 }
 
-// ---- equality
+// Equality.
 
 bool same(std::string_view a, std::string_view b, const Shape& shape) {
   const Mapping left(Layout::parse(a), shape, 4), right(Layout::parse(b), shape, 4);
@@ -501,7 +501,7 @@ TEST(MappingTest, EqualBytesMeansEqualOffsets) {
   EXPECT_GT(equal, 300);
 }
 
-// ---- the edges
+// The edges.
 
 TEST(MappingTest, EmptyTensorsTakeNoCells) {
   for (const char* layout : {"NCHW", "nChw4c", "image-channel", "n (c/4 (h w)~16B c%4)~4096B"}) {
