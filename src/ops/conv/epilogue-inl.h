@@ -39,6 +39,16 @@ HWY_INLINE V activate(D d, const Activation& act, V x, V slope) {
       return hard_swish(d, x);
     case Activation::Kind::silu:
       return silu(d, x);
+    case Activation::Kind::gelu:
+      return gelu(d, x);
+    case Activation::Kind::gelu_tanh:
+      return gelu_tanh(d, x);
+    case Activation::Kind::mish:
+      return mish(d, x);
+    case Activation::Kind::elu:
+      return elu(d, x, a);
+    case Activation::Kind::softplus:
+      return softplus(d, x);
   }
   return x;
 }
