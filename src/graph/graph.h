@@ -44,6 +44,11 @@ struct Activation {
     hard_sigmoid,  ///< min(max(a * x + b, 0), 1)
     hard_swish,    ///< x * min(max(x / 6 + 0.5, 0), 1)
     silu,          ///< x * sigmoid(x)
+    gelu,          ///< x * (1 + erf(x / sqrt(2))) / 2
+    gelu_tanh,     ///< x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2
+    mish,          ///< x * tanh(softplus(x))
+    elu,           ///< x < 0 ? a * (exp(x) - 1) : x
+    softplus,      ///< log(1 + exp(x))
   } kind = Kind::none;
   float a = 0, b = 0;
 

@@ -13,6 +13,8 @@ namespace {
 /// std::min and std::max return their first operand when one is NaN.
 double clip(double x, double lo, double hi) { return std::min(std::max(x, lo), hi); }
 
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
+
 double activate(const Activation& act, double x, double slope) {
   const double a = static_cast<double>(act.a), b = static_cast<double>(act.b);
   switch (act.kind) {
@@ -34,6 +36,16 @@ double activate(const Activation& act, double x, double slope) {
       return x * clip(x / 6 + 0.5, 0, 1);
     case Activation::Kind::silu:
       return x * (1 / (1 + std::exp(-x)));
+    case Activation::Kind::gelu:
+      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case Activation::Kind::gelu_tanh:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::Kind::mish:
+      return x * std::tanh(softplus(x));
+    case Activation::Kind::elu:
+      return x < 0 ? a * std::expm1(x) : x;
+    case Activation::Kind::softplus:
+      return softplus(x);
   }
   return x;
 }

@@ -221,7 +221,10 @@ TEST(Conv, Epilogue) {
                                     {Kind::clip, -3, -1},     {Kind::leaky, 0.1f, 0},
                                     {Kind::prelu, 0, 0},      {Kind::sigmoid, 0, 0},
                                     {Kind::tanh, 0, 0},       {Kind::hard_sigmoid, 0.2f, 0.5f},
-                                    {Kind::hard_swish, 0, 0}, {Kind::silu, 0, 0}};
+                                    {Kind::hard_swish, 0, 0}, {Kind::silu, 0, 0},
+                                    {Kind::gelu, 0, 0},       {Kind::gelu_tanh, 0, 0},
+                                    {Kind::mish, 0, 0},       {Kind::elu, 0.5f, 0},
+                                    {Kind::softplus, 0, 0}};
   for (const Activation& activation : activations) {
     for (const bool bias : {false, true}) {
       for (const bool residual : {false, true}) {

@@ -224,6 +224,23 @@ std::optional<Activation> swish_activation(const NodeRef& node) {
   return Activation{Activation::Kind::silu, 0, 0};
 }
 
+std::optional<Activation> gelu_activation(const NodeRef& node) {
+  const bool tanh = node.attrs().string("approximate", "none") == "tanh";
+  return Activation{tanh ? Activation::Kind::gelu_tanh : Activation::Kind::gelu, 0, 0};
+}
+
+std::optional<Activation> mish_activation(const NodeRef&) {
+  return Activation{Activation::Kind::mish, 0, 0};
+}
+
+std::optional<Activation> elu_activation(const NodeRef& node) {
+  return Activation{Activation::Kind::elu, node.attrs().real("alpha", 1.0f), 0};
+}
+
+std::optional<Activation> softplus_activation(const NodeRef&) {
+  return Activation{Activation::Kind::softplus, 0, 0};
+}
+
 using Hook = std::optional<Activation> (*)(const NodeRef&);
 using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
 
@@ -294,15 +311,15 @@ constexpr OpDef kUnary[] = {
     real<round_of>("round", onnx<"Round">, fast<Fn::round>),
     real<reciprocal>("reciprocal", onnx<"Reciprocal">, fast<Fn::reciprocal>),
     real<erf_of>("erf", onnx<"Erf">, fast<Fn::erf>),
-    real<softplus_of>("softplus", onnx<"Softplus">, fast<Fn::softplus>),
+    real<softplus_of>("softplus", onnx<"Softplus">, fast<Fn::softplus>, softplus_activation),
     real<softsign>("softsign", onnx<"Softsign">, fast<Fn::softsign>),
-    real<elu, kOne>("elu", onnx<"Elu">, fast<Fn::elu, kOne>),
+    real<elu, kOne>("elu", onnx<"Elu">, fast<Fn::elu, kOne>, elu_activation),
     real<celu, kOne>("celu", onnx<"Celu">),
     real<selu, kSelu>("selu", onnx<"Selu", import_selu>, fast<Fn::selu, kSelu>),
     real<hard_sigmoid, kHardSigmoid>("hard_sigmoid", onnx<"HardSigmoid">,
                                      fast<Fn::hard_sigmoid, kHardSigmoid>, hard_sigmoid_activation),
     real<hard_swish>("hard_swish", onnx<"HardSwish">, fast<Fn::hard_swish>, hard_swish_activation),
-    real<mish>("mish", onnx<"Mish">, fast<Fn::mish>),
+    real<mish>("mish", onnx<"Mish">, fast<Fn::mish>, mish_activation),
     real<swish, kOne>("swish", onnx<"Swish">, fast<Fn::swish, kOne>, swish_activation),
     real<thresholded_relu, kOne>("thresholded_relu", onnx<"ThresholdedRelu">,
                                  fast<Fn::thresholded_relu, kOne>),
@@ -324,7 +341,8 @@ constexpr OpDef kUnary[] = {
      .infer = infer_gelu,
      .reference = gelu_reference,
      .offers = fast_gelu,
-     .kernels = elementwise_kernel("gelu")},
+     .kernels = elementwise_kernel("gelu"),
+     .activation = gelu_activation},
 };
 
 }  // namespace

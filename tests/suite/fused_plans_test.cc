@@ -52,6 +52,24 @@ const Net kNets[] = {
      [](GraphBuilder& b) { return b.add("relu", {depthwise(b, 6, 2)}); }, "conv_depthwise"},
     {"depthwise with a multiplier and odd channels, then Sigmoid",
      [](GraphBuilder& b) { return b.add("sigmoid", {depthwise(b, 17, 3)}); }, "conv_depthwise"},
+    {"matmul of rank 3, then Gelu",
+     [](GraphBuilder& b) {
+       const ValueId y = b.add("matmul", {b.input({2, 7, 12}), b.constant({12, 33})});
+       return b.add("gelu", {b.add("add", {y, b.constant({33})})});
+     },
+     "matmul_panels"},
+    {"gemm, then Gelu by tanh",
+     [](GraphBuilder& b) {
+       const ValueId y = b.add("gemm", {b.input({7, 12}), b.constant({12, 33})});
+       return b.add("gelu", {y}, attributes({{"approximate", std::string("tanh")}}));
+     },
+     "gemm_panels"},
+    {"depthwise, then Mish", [](GraphBuilder& b) { return b.add("mish", {depthwise(b, 17, 1)}); },
+     "conv_depthwise"},
+    {"depthwise, then Elu", [](GraphBuilder& b) { return b.add("elu", {depthwise(b, 3, 1)}); },
+     "conv_depthwise"},
+    {"depthwise, then Softplus",
+     [](GraphBuilder& b) { return b.add("softplus", {depthwise(b, 33, 1)}); }, "conv_depthwise"},
 };
 
 TEST(FusedPlans, NothingFallsBackToTheReference) {

@@ -75,15 +75,18 @@ class GraphBuilder {
     return add("batch_norm", {x, constant({c}), constant({c}), constant({c}), constant({c})});
   }
 
-  /// Every output, computed by references alone.
-  std::vector<Tensor> run() {
+  /// Every output, computed by references alone from `given` or from random inputs.
+  std::vector<Tensor> run(const std::vector<Tensor>& given = {}) {
     std::vector<Tensor> values;
     for (ValueId v = 0; v < graph.value_count(); ++v) {
       const Value& value = graph.value(v);
       values.push_back(value.constant ? *value.constant : Tensor(value.dtype, value.shape));
     }
     std::mt19937 same(5);
-    for (ValueId v : graph.inputs) values[idx(v)] = random_tensor(graph.value(v).shape, same);
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      const ValueId v = graph.inputs[i];
+      values[idx(v)] = given.empty() ? random_tensor(graph.value(v).shape, same) : given[i];
+    }
     for (NodeId id : graph.topological_order()) {
       const Node& n = graph.node(id);
       ReferenceViews views(NodeRef(graph, id));

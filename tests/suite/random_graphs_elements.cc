@@ -121,6 +121,27 @@ ValueId prelu(Builder& b, ValueId x) {
 
 void clip_move(Builder& b) { clip(b, b.pick(0, 5)); }
 
+/// Several bounds, one after the other.
+void clips(Builder& b) {
+  ValueId x = b.pick(0, 5);
+  const std::int64_t count = b.between(1, 3);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const ValueId bound = b.scalar(b.real(-1.0f, 1.5f));
+    switch (b.below(4)) {
+      case 0:
+        x = b.add("relu", {x});
+        break;
+      case 1:
+        x = clip(b, x);
+        break;
+      default: {
+        const char* op = b.chance(50) ? "min" : "max";
+        x = b.chance(50) ? b.add(op, {x, bound}) : b.add(op, {bound, x});
+      }
+    }
+  }
+}
+
 void prelu_move(Builder& b) { prelu(b, b.pick(1, 5)); }
 
 /// An extent that a second operand may have so that it stretches to `x`.
@@ -354,6 +375,7 @@ void activation_in_primitives(Builder& b) {
 constexpr Move kMoves[] = {
     {"function", 9, function},
     {"clip", 3, clip_move},
+    {"clips", 2, clips},
     {"prelu", 4, prelu_move},
     {"binary_constant", 8, binary_constant},
     {"binary_computed", 9, binary_computed},

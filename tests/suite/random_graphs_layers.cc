@@ -71,6 +71,21 @@ ValueId batch_norm(Builder& b, ValueId x) {
   return b.add("batch_norm", {x, scale, bias, mean, variance});
 }
 
+/// A scale and a shift by constants, or one of them.
+ValueId affine(Builder& b, ValueId x, const Ints& extents) {
+  const bool scales = b.chance(80);
+  ValueId y = x;
+  if (scales) {
+    const ValueId scale = b.constant(b.chance(85) ? extents : Ints{}, 0.5f, 1.5f);
+    y = b.add(b.chance(80) ? "mul" : "div", {y, scale});
+  }
+  if (!scales || b.chance(80)) {
+    const ValueId shift = b.constant(extents, -0.5f, 0.5f);
+    y = b.chance(80) ? b.add("add", {y, shift}) : b.add("sub", {shift, y});
+  }
+  return y;
+}
+
 ValueId conv_block(Builder& b, ValueId x) {
   const Ints s = b.extents(x);
   const std::int64_t c = s[1];
@@ -170,7 +185,8 @@ void gemm(Builder& b) {
       attributes(pair("transA", std::int64_t{trans_a}), pair("transB", std::int64_t{trans_b}));
   if (b.chance(20)) attrs.set("alpha", b.real(0.5f, 1.5f));
   if (b.chance(20)) attrs.set("beta", b.real(0.5f, 1.5f));
-  const ValueId y = b.add("gemm", in, attrs);
+  ValueId y = b.add("gemm", in, attrs);
+  if (b.chance(30)) y = b.chance(50) ? batch_norm(b, y) : affine(b, y, {n});
   if (b.chance(40)) activated(b, y);
 }
 
@@ -200,6 +216,7 @@ void matmul(Builder& b) {
     default: {
       ValueId y = b.add("matmul", {x, b.weights({k, n}, k)});
       if (b.chance(60)) y = b.add("add", {y, b.constant({n}, -0.5f, 0.5f)});
+      if (b.chance(30)) y = affine(b, y, {n});
       if (b.chance(50)) activated(b, y);
     }
   }
@@ -241,7 +258,9 @@ void norm(Builder& b) {
       const Ints last(b.extents(x).begin() + axis, b.extents(x).end());
       std::vector<ValueId> in = {x, b.constant(last, 0.5f, 1.5f)};
       if (b.chance(60)) in.push_back(b.constant(last, -0.5f, 0.5f));
-      b.add("layer_norm", in, attributes(pair("axis", axis), pair("epsilon", 1e-3f)));
+      const ValueId y =
+          b.add("layer_norm", in, attributes(pair("axis", axis), pair("epsilon", 1e-3f)));
+      if (b.chance(30)) affine(b, y, last);
       break;
     }
     default: {
@@ -255,7 +274,8 @@ void norm(Builder& b) {
   }
 }
 
-/// (x - mean) / sqrt(variance + epsilon) * scale + bias, as exporters spell it.
+/// (x - mean) / sqrt(variance + epsilon) * scale + bias, as exporters spell it; perhaps as
+/// x * g + (bias - mean * g) with g = scale / sqrt(variance + epsilon).
 void norm_in_primitives(Builder& b) {
   const ValueId x = b.pick(2, 5);
   const int rank = b.rank(x);
@@ -270,19 +290,29 @@ void norm_in_primitives(Builder& b) {
     return b.add("reduce_mean", {v}, attributes(pair("axes", axes)));
   };
   ValueId y = x;
-  if (b.chance(80)) y = b.add("sub", {x, mean(x)});
+  const ValueId mean_of_x = mean(x);
+  if (b.chance(80)) y = b.add("sub", {x, mean_of_x});
   const ValueId square = b.chance(50) ? b.add("mul", {y, y}) : b.add("pow", {y, b.scalar(2.0f)});
   const float epsilon = b.chance(50) ? 1e-5f : 1e-2f;
   const ValueId variance = b.add("add", {mean(square), b.scalar(epsilon)});
   const ValueId deviation =
       b.chance(80) ? b.add("sqrt", {variance}) : b.add("pow", {variance, b.scalar(0.5f)});
-  y = b.chance(70) ? b.add("div", {y, deviation})
-                   : b.add("mul", {y, b.add("reciprocal", {deviation})});
   Ints scale = {b.extents(x).back()};
   if (axes[0] == 2 || axes[0] == 1) {
     scale.assign(idx(rank - 1), 1);
     scale[0] = b.extents(x)[1];
   }
+  if (b.chance(20)) {
+    const ValueId inverse = b.add("reciprocal", {deviation});
+    const ValueId g = b.add("mul", {inverse, b.constant(scale, 0.5f, 1.5f)});
+    const ValueId shift =
+        b.add("sub", {b.constant(scale, -0.5f, 0.5f), b.add("mul", {mean_of_x, g})});
+    b.add("add", {b.add("mul", {x, g}), shift});
+    return;
+  }
+  if (b.chance(20)) y = b.add("sub", {x, mean(x)});
+  y = b.chance(70) ? b.add("div", {y, deviation})
+                   : b.add("mul", {y, b.add("reciprocal", {deviation})});
   if (b.chance(80)) y = b.add("mul", {y, b.constant(scale, 0.5f, 1.5f)});
   if (b.chance(80)) b.add("add", {y, b.constant(scale, -0.5f, 0.5f)});
 }

@@ -39,52 +39,6 @@ bool fuse_activation(Graph& graph) {
 
 namespace {
 
-/// The value as a vector of `n`, if it is a constant that broadcasts along the last axis alone.
-std::optional<Tensor> vector_of(const Value& value, std::int64_t n, int most_axes) {
-  const Shape& shape = value.shape;
-  if (value.constant == nullptr || value.dtype != DType::f32 || shape.rank() > most_axes ||
-      shape.rank() < 1 || shape.elements() != n || shape[shape.rank() - 1] != n) {
-    return std::nullopt;
-  }
-  Tensor out = *value.constant;
-  out.reshape(Shape("a", {n}));
-  return out;
-}
-
-}  // namespace
-
-bool fuse_bias(Graph& graph) {
-  bool changed = false;
-  const auto readers = graph.consumers();
-  for (NodeId id : graph.topological_order()) {
-    const Node& n = graph.node(id);
-    if (n.op->name != "add" || n.inputs.size() != 2 || !n.epilogue.empty()) continue;
-    for (const std::size_t k : {0, 1}) {
-      const ValueId x = n.inputs[k];
-      const NodeId producer = graph.value(x).producer;
-      if (producer == kNoNode || sole_reader(graph, readers, x) != id) continue;
-      const Node& p = graph.node(producer);
-      const bool product = p.op->name == "matmul" || p.op->name == "gemm";
-      if (!product || p.inputs.size() != 2 || !p.epilogue.empty()) continue;
-      const Shape& shape = graph.value(x).shape;
-      if (graph.value(p.inputs[1]).shape.rank() < 2 || shape.rank() < 1) continue;
-      auto bias = vector_of(graph.value(n.inputs[1 - k]), shape[shape.rank() - 1], shape.rank());
-      if (!bias) continue;
-      Patch patch(graph, text("fuse '", n.name, "' (add) into '", p.name, "' as its bias"));
-      const ValueId v = patch.add_constant(p.name + ".bias", std::move(*bias));
-      Node& into = patch.edit(producer);
-      into.inputs.push_back(v);
-      into.attrs.erase("beta");
-      patch.take_over(producer, id);
-      changed = true;
-      break;
-    }
-  }
-  return changed;
-}
-
-namespace {
-
 /// The producer of `x`, when its only reader `id` could be its residual addition.
 NodeId residual_producer(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
                          NodeId id, ValueId x) {

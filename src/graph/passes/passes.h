@@ -3,6 +3,8 @@
 // returns whether it changed anything.
 #pragma once
 
+#include <optional>
+
 #include "graph/op_def.h"
 #include "graph/patch.h"
 
@@ -12,14 +14,27 @@ bool remove_dead_nodes(Graph& graph);
 bool remove_identity(Graph& graph);
 bool cancel_transposes(Graph& graph);
 bool fold_pad(Graph& graph);
+bool recognise_clips(Graph& graph);
 bool recognise_functions(Graph& graph);
+bool recognise_norms(Graph& graph);
 bool fold_affine(Graph& graph);
-bool fuse_bias(Graph& graph);
 bool fuse_residual(Graph& graph);
 bool fuse_activation(Graph& graph);
 
 /// The only node that reads the value, or kNoNode when there are more or it is a graph output.
 NodeId sole_reader(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
                    ValueId value);
+
+/// The constant is one f32 element that stretches no shape beyond the rank of `like`.
+std::optional<float> scalar_constant(const Graph& graph, ValueId v, ValueId like);
+
+/// A tensor of shape `constant`, broadcast to `shape`, differs along its axes [first, last) alone.
+bool stretches_over(const Shape& constant, const Shape& shape, int first, int last);
+
+/// So many elements may be made of a constant of few: a file's shapes may be anything.
+bool may_stretch(const Shape& shape, int first, int last);
+
+/// An f32 constant that stretches over the axes [first, last) of `shape`, with their extents.
+Tensor stretched(const Tensor& constant, const Shape& shape, int first, int last);
 
 }  // namespace stowage

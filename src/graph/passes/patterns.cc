@@ -45,12 +45,8 @@ class Matcher {
 
   /// A constant of one f32 element that stretches no shape beyond the rank of `like`.
   std::optional<double> scalar(ValueId v, ValueId like) const {
-    const Value& value = graph_.value(v);
-    if (value.constant == nullptr || value.dtype != DType::f32 || value.shape.elements() != 1 ||
-        value.shape.rank() > graph_.value(like).shape.rank()) {
-      return std::nullopt;
-    }
-    return static_cast<double>(value.constant->as<float>()[0]);
+    const auto c = scalar_constant(graph_, v, like);
+    return c ? std::optional(static_cast<double>(*c)) : std::nullopt;
   }
 
   /// The value as a chain of additions and products with scalars over another value.

@@ -13,15 +13,11 @@ struct Pass {
 };
 
 constexpr Pass kPasses[] = {
-    {"remove_dead_nodes", remove_dead_nodes},
-    {"remove_identity", remove_identity},
-    {"cancel_transposes", cancel_transposes},
-    {"fold_pad", fold_pad},
-    {"recognise_functions", recognise_functions},
-    {"fold_affine", fold_affine},
-    {"fuse_bias", fuse_bias},
-    {"fuse_residual", fuse_residual},
-    {"fuse_activation", fuse_activation},
+    {"remove_dead_nodes", remove_dead_nodes}, {"remove_identity", remove_identity},
+    {"cancel_transposes", cancel_transposes}, {"fold_pad", fold_pad},
+    {"recognise_clips", recognise_clips},     {"recognise_functions", recognise_functions},
+    {"recognise_norms", recognise_norms},     {"fold_affine", fold_affine},
+    {"fuse_residual", fuse_residual},         {"fuse_activation", fuse_activation},
 };
 
 /// Every productive pass shortens the graph or moves transposes towards its end, so this bound is

@@ -16,31 +16,42 @@ HWY_BEFORE_NAMESPACE();
 
 namespace stowage::HWY_NAMESPACE {
 
-/// `slope` is read for prelu only.
-template <class D, class V>
-HWY_INLINE V activate(D d, const Activation& act, V x, V slope) {
+/// Calls body(f) once, where f(x, slope) is the activation of a vector: `body` loops over the
+/// values of a tile. `slope` is read for prelu only.
+template <class D, class Body>
+HWY_INLINE void with_activation(D d, const Activation& act, Body body) {
+  using V = hn::Vec<D>;
   const V a = hn::Set(d, act.a), b = hn::Set(d, act.b);
   switch (act.kind) {
     case Activation::Kind::none:
-      return x;
+      return;
     case Activation::Kind::clip:
-      return clip(x, a, b);
+      return body([&](V x, V) HWY_ATTR { return clip(x, a, b); });
     case Activation::Kind::leaky:
-      return leak(d, x, a);
+      return body([&](V x, V) HWY_ATTR { return leak(d, x, a); });
     case Activation::Kind::prelu:
-      return leak(d, x, slope);
+      return body([&](V x, V slope) HWY_ATTR { return leak(d, x, slope); });
     case Activation::Kind::sigmoid:
-      return sigmoid(d, x);
+      return body([&](V x, V) HWY_ATTR { return sigmoid(d, x); });
     case Activation::Kind::tanh:
-      return tanh(d, x);
+      return body([&](V x, V) HWY_ATTR { return tanh(d, x); });
     case Activation::Kind::hard_sigmoid:
-      return hard_sigmoid(d, x, a, b);
+      return body([&](V x, V) HWY_ATTR { return hard_sigmoid(d, x, a, b); });
     case Activation::Kind::hard_swish:
-      return hard_swish(d, x);
+      return body([&](V x, V) HWY_ATTR { return hard_swish(d, x); });
     case Activation::Kind::silu:
-      return silu(d, x);
+      return body([&](V x, V) HWY_ATTR { return silu(d, x); });
+    case Activation::Kind::gelu:
+      return body([&](V x, V) HWY_ATTR { return gelu(d, x); });
+    case Activation::Kind::gelu_tanh:
+      return body([&](V x, V) HWY_ATTR { return gelu_tanh(d, x); });
+    case Activation::Kind::mish:
+      return body([&](V x, V) HWY_ATTR { return mish(d, x); });
+    case Activation::Kind::elu:
+      return body([&](V x, V) HWY_ATTR { return elu(d, x, a); });
+    case Activation::Kind::softplus:
+      return body([&](V x, V) HWY_ATTR { return softplus(d, x); });
   }
-  return x;
 }
 
 /// Applying it to zero lanes leaves them zero, and it costs two instructions.

@@ -41,17 +41,24 @@ std::vector<float> edges() {
   return v;
 }
 
-/// An operator that can be fused. `formula`: what it computes, as numpy would.
+/// Units of the last place of a float near 1.
+constexpr double kUlp = 0x1p-23;
+
+/// An operator that can be fused. `formula`: what it computes, as numpy would, which is met within
+/// `rtol`, or within `atol` where it subtracts nearly equal numbers.
 struct Fusible {
   std::string op;
   std::map<std::string, Attribute> attrs;
   std::vector<float> operand;  ///< input 1
   double (*formula)(double);
+  double rtol = 4e-7, atol = 0;
 };
 
 double clipped(double x, double lo, double hi) {
   return x != x ? x : x < lo ? lo : x > hi ? hi : x;
 }
+
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
 
 const std::vector<Fusible>& fusible() {
   static const std::vector<Fusible> list = {
@@ -69,6 +76,24 @@ const std::vector<Fusible>& fusible() {
        [](double x) { return clipped(static_cast<double>(0.2f) * x + 0.5, 0, 1); }},
       {"hard_swish", {}, {}, [](double x) { return x * clipped(x / 6 + 0.5, 0, 1); }},
       {"swish", {}, {}, [](double x) { return x * (1 / (1 + std::exp(-x))); }},
+      {"gelu",
+       {},
+       {},
+       [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); },
+       5 * kUlp,
+       8 * kUlp},
+      {"gelu",
+       {{"approximate", std::string("tanh")}},
+       {},
+       [](double x) {
+         return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+       },
+       9 * kUlp,
+       8 * kUlp},
+      {"mish", {}, {}, [](double x) { return x * std::tanh(softplus(x)); }, 6 * kUlp},
+      {"elu", {}, {}, [](double x) { return x < 0 ? std::expm1(x) : x; }},
+      {"elu", {{"alpha", 2.5f}}, {}, [](double x) { return x < 0 ? 2.5 * std::expm1(x) : x; }},
+      {"softplus", {}, {}, softplus, 5 * kUlp},
   };
   return list;
 }
@@ -110,7 +135,7 @@ void expect_formula(const Fusible& f, const std::vector<float>& x, const std::ve
     const double want = f.formula(static_cast<double>(x[i]));
     const double tiny =
         1.2e-38 * std::max(1.0, std::min(std::fabs(static_cast<double>(x[i])), 200.0));
-    EXPECT_TRUE(op_test::close(static_cast<double>(y[i]), want, 4e-7, tiny))
+    EXPECT_TRUE(op_test::close(static_cast<double>(y[i]), want, f.rtol, tiny + f.atol))
         << f.op << "(" << x[i] << ") is " << y[i] << ", not " << want;
   }
 }
@@ -194,7 +219,8 @@ void expect_fused(const Producer& p, const Fusible& f, const Activation& activat
   for (std::size_t i = 0; i < by_reference.as<float>().size(); ++i) {
     const auto a = static_cast<double>(by_reference.as<float>()[i]);
     const auto b = static_cast<double>(g.results[0].as<float>()[i]);
-    ASSERT_TRUE(op_test::close(b, a, 1e-6, 3e-36)) << "the reference gives " << a << ", not " << b;
+    ASSERT_TRUE(op_test::close(b, a, std::max(f.rtol, 1e-6), 3e-36 + f.atol))
+        << "the reference gives " << a << ", not " << b;
   }
   std::vector<std::vector<Layout>> candidates;
   for (ValueId v = 0; v < g.graph.value_count(); ++v) {

@@ -88,10 +88,12 @@ struct Line {
 
 /// Activations that are no clip.
 HWY_NOINLINE void finish_values(const Line& line, float* values, int pixels) {
-  for (int p = 0; p < pixels; ++p, values += kLanes) {
-    const V y = activate(kTag, line.s->activation, hn::Load(kTag, values), line.slope);
-    hn::Store(y, kTag, values);
-  }
+  with_activation(kTag, line.s->activation, [&](auto f) HWY_ATTR {
+    for (int p = 0; p < pixels; ++p) {
+      float* at = values + p * kLanes;
+      hn::Store(f(hn::Load(kTag, at), line.slope), kTag, at);
+    }
+  });
 }
 
 template <int P>

@@ -120,17 +120,19 @@ HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
 HWY_NOINLINE void finish_values(const Tile& t, float* values, int pixels, int blocks) {
   const PixelGemm& g = *t.gemm;
   const float* slope = t.call->slope;
-  for (int n = 0; n < blocks; ++n) {
-    const std::int64_t first = t.channel + n * kLanes;
-    V s = hn::Zero(kTag);
-    if (slope != nullptr) {
-      s = g.one_slope ? hn::Set(kTag, slope[0]) : hn::LoadU(kTag, slope + first);
+  with_activation(kTag, g.activation, [&](auto f) HWY_ATTR {
+    for (int n = 0; n < blocks; ++n) {
+      const std::int64_t first = t.channel + n * kLanes;
+      V s = hn::Zero(kTag);
+      if (slope != nullptr) {
+        s = g.one_slope ? hn::Set(kTag, slope[0]) : hn::LoadU(kTag, slope + first);
+      }
+      for (int p = 0; p < pixels; ++p) {
+        float* at = values + (p * blocks + n) * kLanes;
+        hn::Store(f(hn::Load(kTag, at), s), kTag, at);
+      }
     }
-    for (int p = 0; p < pixels; ++p) {
-      float* at = values + (p * blocks + n) * kLanes;
-      hn::Store(activate(kTag, g.activation, hn::Load(kTag, at), s), kTag, at);
-    }
-  }
+  });
 }
 
 /// The last block of a pixel: behind it may be another pixel, which another thread writes.
@@ -413,6 +415,10 @@ double activation_cost(Activation::Kind kind) {
     case Activation::Kind::sigmoid:
     case Activation::Kind::tanh:
     case Activation::Kind::silu:
+    case Activation::Kind::gelu:
+    case Activation::Kind::gelu_tanh:
+    case Activation::Kind::mish:
+    case Activation::Kind::softplus:
       return 44;
     default:
       return 16;
