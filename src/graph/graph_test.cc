@@ -10,7 +10,7 @@
 namespace stowage {
 namespace {
 
-void infer_same(const NodeRef& n) { n.set_output(0, n.dtype(0), n.shape(0).extents()); }
+void infer_same(const InferRef& n) { n.set_output(0, n.dtype(0), n.shape(0).extents()); }
 
 void add_one(const ReferenceArgs& a) {
   for (std::int64_t i = 0; i < a.in[0].mapping.shape().elements(); ++i) {
@@ -20,7 +20,7 @@ void add_one(const ReferenceArgs& a) {
 
 const OpDef kAddOne{.name = "add_one", .aliases = {}, .infer = infer_same, .reference = add_one};
 
-void infer_swapped(const NodeRef& n) {
+void infer_swapped(const InferRef& n) {
   n.set_output(0, n.dtype(0), {n.shape(0)[1], n.shape(0)[0]});
 }
 
@@ -134,7 +134,7 @@ TEST(Infer, FoldsWhatIsConstant) {
 
 TEST(Infer, DoesNotFoldBombs) {
   // 2^26 elements out of one, again and again: the node stays, nothing is allocated.
-  const OpDef bomb{.name = "bomb", .infer = [](const NodeRef& n) {
+  const OpDef bomb{.name = "bomb", .infer = [](const InferRef& n) {
                      n.set_output(0, DType::f32, {1 << 13, 1 << 13});
                    }};
   Graph g;
@@ -152,7 +152,7 @@ TEST(Infer, DoesNotFoldBombs) {
 }
 
 TEST(Infer, SaysWhereItFailed) {
-  const OpDef broken{.name = "broken", .aliases = {}, .infer = [](const NodeRef& n) {
+  const OpDef broken{.name = "broken", .aliases = {}, .infer = [](const InferRef& n) {
                        normal_axis(7, n.rank(0));
                      }};
   Chain c({&kAddOne, &broken});

@@ -10,7 +10,7 @@ namespace stowage {
 
 namespace {
 
-void fold(const NodeRef& node) {
+void fold(const InferRef& node) {
   Graph& graph = node.graph();
   ReferenceViews views(node);
   std::vector<Tensor> results(node.node().outputs.size());
@@ -57,7 +57,7 @@ bool Inference::affordable(const NodeRef& node) {
 }
 
 void Inference::run(NodeId id) {
-  const NodeRef node(graph_, id);
+  const InferRef node(graph_, id);
   const Node& n = graph_.node(id);
   const Trail trail("node", n.name, n.type.empty() ? n.op->name : n.type);
   for (ValueId v : n.inputs) {

@@ -70,18 +70,18 @@ std::optional<float> NodeRef::float_of(std::string_view name, int i) const {
   return v.constant->as<float>()[0];
 }
 
-void NodeRef::set_output(int i, DType dtype, std::span<const std::int64_t> extents) const {
+void InferRef::set_output(int i, DType dtype, std::span<const std::int64_t> extents) const {
   if (!has_output(i)) return;
   constexpr std::string_view letters = "abcdefgh";
   if (extents.size() > letters.size()) {
     fail(ErrorCode::limit, "rank ", extents.size(), " is over the limit of ", kMaxRank);
   }
-  Value& v = graph_->value(node().outputs[static_cast<std::size_t>(i)]);
+  Value& v = graph().value(node().outputs[static_cast<std::size_t>(i)]);
   v.dtype = dtype;
   v.shape = Shape(letters.substr(0, extents.size()), extents);
 }
 
-void NodeRef::set_output(int i, DType dtype, std::initializer_list<std::int64_t> extents) const {
+void InferRef::set_output(int i, DType dtype, std::initializer_list<std::int64_t> extents) const {
   set_output(i, dtype, std::span<const std::int64_t>(extents.begin(), extents.size()));
 }
 

@@ -24,15 +24,15 @@ namespace stowage {
 /// A node inside its graph, as the functions of an OpDef see it.
 class NodeRef {
  public:
-  NodeRef(Graph& graph, NodeId id) : graph_(&graph), id_(id) {}
+  NodeRef(const Graph& graph, NodeId id) : graph_(&graph), id_(id) {}
 
-  Graph& graph() const { return *graph_; }
+  const Graph& graph() const { return *graph_; }
 
-  Node& node() const { return graph_->node(id_); }
+  const Node& node() const { return graph_->node(id_); }
 
   NodeId id() const { return id_; }
 
-  Attributes& attrs() const { return node().attrs; }
+  const Attributes& attrs() const { return node().attrs; }
 
   int input_count() const { return static_cast<int>(node().inputs.size()); }
 
@@ -62,18 +62,34 @@ class NodeRef {
   /// Likewise, a scalar f32.
   std::optional<float> float_of(std::string_view name, int i) const;
 
-  /// infer: sets dtype and extents of an output; does nothing if nobody wants the output.
-  void set_output(int i, DType dtype, std::span<const std::int64_t> extents) const;
-  void set_output(int i, DType dtype, std::initializer_list<std::int64_t> extents) const;
-
   /// Throws Error(bad_input) unless lo <= number of inputs <= hi and the first `lo` are there.
   void expect_inputs(int lo, int hi) const;
   /// Throws Error(unsupported) unless the dtype of input i is one of these.
   void expect_dtype(int i, std::initializer_list<DType> allowed) const;
 
  private:
-  Graph* graph_;
+  const Graph* graph_;
   NodeId id_;
+};
+
+/// A node whose shapes are being inferred: what inference finds out is written down in its outputs
+/// and attributes.
+class InferRef : public NodeRef {
+ public:
+  InferRef(Graph& graph, NodeId id) : NodeRef(graph, id), graph_(&graph) {}
+
+  Graph& graph() const { return *graph_; }
+
+  Node& node() const { return graph_->node(id()); }
+
+  Attributes& attrs() const { return node().attrs; }
+
+  /// Sets dtype and extents of an output; does nothing if nobody wants the output.
+  void set_output(int i, DType dtype, std::span<const std::int64_t> extents) const;
+  void set_output(int i, DType dtype, std::initializer_list<std::int64_t> extents) const;
+
+ private:
+  Graph* graph_;
 };
 
 /// Maps a possibly negative axis into [0, rank). Throws Error(bad_input):
@@ -184,21 +200,28 @@ struct ReferenceArgs {
   }
 };
 
+/// What every kernel of an operator can do to its result before storing it. What they cannot stays
+/// a node.
+enum class Posts {
+  none,
+  clip,  ///< the activation clip
+  all,   ///< a residual and every activation
+};
+
 struct OpDef {
   std::string_view name;
   std::span<const ForeignName> aliases = {};
   Category category = Category::source;
-  void (*infer)(const NodeRef&) = nullptr;
+  void (*infer)(const InferRef&) = nullptr;
   void (*reference)(const ReferenceArgs&) = nullptr;
   void (*offers)(const OfferRequest&, std::vector<Offer>&) = nullptr;
   /// The kernels that `offers` chooses among.
   std::span<const KernelDef* const> kernels = {};
   void (*axes)(const NodeRef&, AxisLinks&) = link_elementwise;
   /// The node as an activation of its input 0, if that is all it is; `slope_input` of the node
-  /// is 1 for prelu. Fused into producers whose `epilogue` is true.
+  /// is 1 for prelu. Fused into producers whose `posts` take it.
   std::optional<Activation> (*activation)(const NodeRef&) = nullptr;
-  /// Every offer of the operator applies Node::epilogue.
-  bool epilogue = false;
+  Posts posts = Posts::none;
 };
 
 /// Generated: the tables of every file of src/ops.

@@ -9,7 +9,7 @@ namespace stowage {
 
 namespace {
 
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(1, 1);
   node.expect_dtype(0, {DType::f32, DType::f64});
   const Ints extents = infer_pool(node);

@@ -10,7 +10,7 @@ namespace stowage {
 
 namespace {
 
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(5, 5);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
   if (node.attrs().integer("training_mode", 0) != 0) {

@@ -231,7 +231,7 @@ void pow_reference(const ReferenceArgs& args) {
 }
 
 /// Before opset 7 the second operand could start at `axis` of the first. Only constants do.
-void apply_legacy_axis(const NodeRef& node) {
+void apply_legacy_axis(const InferRef& node) {
   if (!node.attrs().has("axis")) return;
   const int axis = normal_axis(node.attrs().integer("axis", 0), node.rank(0));
   const Tensor* b = node.constant(1);
@@ -249,7 +249,7 @@ void apply_legacy_axis(const NodeRef& node) {
   node.attrs().erase("axis");
 }
 
-void infer_variadic(const NodeRef& node) {
+void infer_variadic(const InferRef& node) {
   node.expect_inputs(1, 1 << 20);
   Ints shape = extents_of(node.shape(0));
   const DType dtype = node.dtype(0);
@@ -264,18 +264,18 @@ void infer_variadic(const NodeRef& node) {
   node.set_output(0, dtype, shape);
 }
 
-void infer_mean(const NodeRef& node) {
+void infer_mean(const InferRef& node) {
   infer_variadic(node);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
 }
 
-void infer_binary(const NodeRef& node) {
+void infer_binary(const InferRef& node) {
   node.expect_inputs(2, 2);
   apply_legacy_axis(node);
   infer_variadic(node);
 }
 
-void infer_pow(const NodeRef& node) {
+void infer_pow(const InferRef& node) {
   node.expect_inputs(2, 2);
   apply_legacy_axis(node);
   for (const int i : {0, 1}) {
@@ -286,7 +286,7 @@ void infer_pow(const NodeRef& node) {
 
 /// The slope stretches to x, never the other way. Before opset 7 a slope of one axis meant the
 /// channels; it still does when that is the only way to read it.
-void infer_prelu(const NodeRef& node) {
+void infer_prelu(const InferRef& node) {
   node.expect_inputs(2, 2);
   const Shape& x = node.shape(0);
   const Shape& slope = node.shape(1);
@@ -369,7 +369,7 @@ void fast_pow(const OfferRequest& request, std::vector<Offer>& out) {
 }
 
 constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
-                       void (*infer)(const NodeRef&), void (*reference_)(const ReferenceArgs&),
+                       void (*infer)(const InferRef&), void (*reference_)(const ReferenceArgs&),
                        Offers offers = nullptr) {
   return {.name = name,
           .aliases = aliases,

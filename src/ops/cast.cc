@@ -36,13 +36,13 @@ void import_cast(ForeignNode& node) {
   if (number != nullptr) fail(ErrorCode::unsupported, "ONNX data type ", *number);
 }
 
-void infer_cast(const NodeRef& node) {
+void infer_cast(const InferRef& node) {
   node.expect_inputs(1, 1);
   if (!node.attrs().has("to")) fail(ErrorCode::bad_input, "it has no attribute 'to'");
   node.set_output(0, parse_dtype(node.attrs().string("to", "")), node.shape(0).extents());
 }
 
-void infer_cast_like(const NodeRef& node) {
+void infer_cast_like(const InferRef& node) {
   node.expect_inputs(2, 2);
   node.set_output(0, node.dtype(1), node.shape(0).extents());
   node.attrs().set("to", std::string(dtype_name(node.dtype(1))));

@@ -11,7 +11,7 @@ namespace stowage {
 namespace {
 
 /// Bounds are attributes before opset 11 and scalar inputs since; an absent one does not bind.
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(1, 3);
   if (node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
   for (const int i : {1, 2}) {

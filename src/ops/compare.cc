@@ -123,7 +123,7 @@ void where_reference(const ReferenceArgs& args) {
   });
 }
 
-void infer_compare(const NodeRef& node) {
+void infer_compare(const InferRef& node) {
   node.expect_inputs(2, 2);
   if (node.dtype(0) != node.dtype(1)) {
     fail(ErrorCode::bad_input, "it compares ", dtype_name(node.dtype(0)), " with ",
@@ -132,25 +132,25 @@ void infer_compare(const NodeRef& node) {
   node.set_output(0, DType::boolean, broadcast(node.shape(0).extents(), node.shape(1).extents()));
 }
 
-void infer_logic(const NodeRef& node) {
+void infer_logic(const InferRef& node) {
   node.expect_inputs(2, 2);
   for (const int i : {0, 1}) node.expect_dtype(i, {DType::boolean});
   infer_compare(node);
 }
 
-void infer_not(const NodeRef& node) {
+void infer_not(const InferRef& node) {
   node.expect_inputs(1, 1);
   node.expect_dtype(0, {DType::boolean});
   node.set_output(0, DType::boolean, node.shape(0).extents());
 }
 
-void infer_is_special(const NodeRef& node) {
+void infer_is_special(const InferRef& node) {
   node.expect_inputs(1, 1);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
   node.set_output(0, DType::boolean, node.shape(0).extents());
 }
 
-void infer_where(const NodeRef& node) {
+void infer_where(const InferRef& node) {
   node.expect_inputs(3, 3);
   node.expect_dtype(0, {DType::boolean});
   if (node.dtype(1) != node.dtype(2)) {
@@ -162,7 +162,7 @@ void infer_where(const NodeRef& node) {
 }
 
 constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
-                       void (*infer)(const NodeRef&), void (*reference)(const ReferenceArgs&)) {
+                       void (*infer)(const InferRef&), void (*reference)(const ReferenceArgs&)) {
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,

@@ -9,7 +9,7 @@ namespace stowage {
 
 namespace {
 
-void infer_concat(const NodeRef& node) {
+void infer_concat(const InferRef& node) {
   node.expect_inputs(1, 1 << 20);
   Ints out = extents_of(node.shape(0));
   if (out.empty()) fail(ErrorCode::bad_input, "scalars cannot be concatenated");
@@ -31,7 +31,7 @@ void infer_concat(const NodeRef& node) {
 
 /// Equal parts unless `split` or input 1 says otherwise; the last part may be smaller only when
 /// `num_outputs` asks for it.
-void infer_split(const NodeRef& node) {
+void infer_split(const InferRef& node) {
   node.expect_inputs(1, 2);
   expect_rank(node, 0, 1);
   const int axis = normal_axis(node.attrs().integer("axis", 0), node.rank(0));

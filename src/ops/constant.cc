@@ -39,7 +39,7 @@ std::shared_ptr<const Tensor> constant_value(const Attributes& attrs) {
   fail(ErrorCode::unsupported, "a constant that is neither a tensor nor numbers");
 }
 
-void infer_constant(const NodeRef& node) {
+void infer_constant(const InferRef& node) {
   node.expect_inputs(0, 0);
   const auto value = constant_value(node.attrs());
   node.attrs().set("value", value);
@@ -53,7 +53,7 @@ void constant_reference(const ReferenceArgs& args) {
 
 /// A result that needs only the shape of the input is known although the input is not: the node
 /// leaves the graph at once.
-void replace_by_constant(const NodeRef& node, Tensor result) {
+void replace_by_constant(const InferRef& node, Tensor result) {
   if (!node.has_output(0)) return;
   Value& value = node.graph().value(node.node().outputs[0]);
   value.constant = std::make_shared<const Tensor>(std::move(result));
@@ -74,7 +74,7 @@ Ints shape_of(const NodeRef& node) {
   return out;
 }
 
-void infer_shape(const NodeRef& node) {
+void infer_shape(const InferRef& node) {
   node.expect_inputs(1, 1);
   const Ints shape = shape_of(node);
   node.set_output(0, DType::i64, {static_cast<std::int64_t>(shape.size())});
@@ -87,7 +87,7 @@ void shape_reference(const ReferenceArgs& args) {
   std::ranges::copy(shape_of(args.node), args.output<std::int64_t>(0));
 }
 
-void infer_size(const NodeRef& node) {
+void infer_size(const InferRef& node) {
   node.expect_inputs(1, 1);
   node.set_output(0, DType::i64, {});
   Tensor result(DType::i64, Shape());
@@ -99,7 +99,7 @@ void size_reference(const ReferenceArgs& args) {
   args.output<std::int64_t>(0)[0] = args.in[0].mapping.shape().elements();
 }
 
-void infer_constant_of_shape(const NodeRef& node) {
+void infer_constant_of_shape(const InferRef& node) {
   node.expect_inputs(0, 1);
   const auto shape = take_ints(node, "shape", 0);
   if (!shape) fail(ErrorCode::bad_input, "it has no shape");
@@ -123,7 +123,7 @@ void constant_of_shape_reference(const ReferenceArgs& args) {
 }
 
 /// The extent depends on the values, so all three must be known. One sentence for absurd sizes.
-void infer_range(const NodeRef& node) {
+void infer_range(const InferRef& node) {
   node.expect_inputs(3, 3);
   const DType dtype = node.dtype(0);
   for (int i = 0; i < 3; ++i) {

@@ -13,7 +13,7 @@ namespace stowage {
 
 namespace {
 
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(2, 3 + 2);  // the epilogue may have added a residual and a slope
   node.expect_dtype(0, {DType::f32, DType::f64});
   node.expect_dtype(1, {node.dtype(0)});
@@ -131,7 +131,7 @@ constexpr OpDef kOps[] = {{
     .offers = offers,
     .kernels = kKernels,
     .axes = axes,
-    .epilogue = true,
+    .posts = Posts::all,
 }};
 
 }  // namespace

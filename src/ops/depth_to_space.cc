@@ -21,7 +21,7 @@ std::int64_t block_of(const NodeRef& node) {
   return block;
 }
 
-void infer_depth_to_space(const NodeRef& node) {
+void infer_depth_to_space(const InferRef& node) {
   const std::int64_t b = block_of(node);
   const Shape& x = node.shape(0);
   if (x[1] % (b * b) != 0) {
@@ -31,7 +31,7 @@ void infer_depth_to_space(const NodeRef& node) {
                   {x[0], x[1] / (b * b), checked_mul(x[2], b), checked_mul(x[3], b)});
 }
 
-void infer_space_to_depth(const NodeRef& node) {
+void infer_space_to_depth(const InferRef& node) {
   const std::int64_t b = block_of(node);
   const Shape& x = node.shape(0);
   if (x[2] % b != 0 || x[3] % b != 0) {

@@ -9,7 +9,7 @@ namespace stowage {
 
 namespace {
 
-void infer_expand(const NodeRef& node) {
+void infer_expand(const InferRef& node) {
   node.expect_inputs(1, 2);
   const auto shape = take_ints(node, "shape", 1);
   if (!shape) fail(ErrorCode::bad_input, "it has no shape");
@@ -21,7 +21,7 @@ void infer_expand(const NodeRef& node) {
 }
 
 /// Opset 1 gave the number of tiles and the axis as two inputs; since 6 there is one per axis.
-void infer_tile(const NodeRef& node) {
+void infer_tile(const InferRef& node) {
   node.expect_inputs(1, 3);
   if (node.has(2)) fail(ErrorCode::unsupported, "Tile of opset 1");
   const auto repeats = take_ints(node, "repeats", 1);

@@ -25,7 +25,7 @@ std::int64_t index_at(const TensorView& indices, std::int64_t i, std::int64_t ex
   return v < 0 ? v + extent : v;
 }
 
-void infer_gather(const NodeRef& node) {
+void infer_gather(const InferRef& node) {
   expect_indices(node);
   expect_rank(node, 0, 1);
   const Shape &x = node.shape(0), &indices = node.shape(1);
@@ -63,7 +63,7 @@ void gather_axes(const NodeRef& node, AxisLinks& links) {
   }
 }
 
-void infer_gather_elements(const NodeRef& node) {
+void infer_gather_elements(const InferRef& node) {
   expect_indices(node);
   expect_rank(node, 0, 1);
   const Shape &x = node.shape(0), &indices = node.shape(1);
@@ -92,7 +92,7 @@ void gather_elements_reference(const ReferenceArgs& args) {
   });
 }
 
-void infer_gather_nd(const NodeRef& node) {
+void infer_gather_nd(const InferRef& node) {
   expect_indices(node);
   expect_rank(node, 0, 1);
   expect_rank(node, 1, 1);

@@ -44,7 +44,7 @@ Facts facts_of(const NodeRef& node) {
   return f;
 }
 
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(2, 3 + 2);  // the epilogue may have added a residual and a slope
   node.expect_dtype(0, {DType::f32, DType::f64});
   node.expect_dtype(1, {node.dtype(0)});
@@ -222,7 +222,7 @@ constexpr OpDef kOps[] = {{
     .offers = offers,
     .kernels = kKernels,
     .axes = nullptr,
-    .epilogue = true,
+    .posts = Posts::all,
 }};
 
 }  // namespace

@@ -106,7 +106,7 @@ Lstm lstm_of(const NodeRef& node) {
   return l;
 }
 
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(3, kInputs);
   node.expect_dtype(kX, {DType::f32, DType::f64});
   expect_rank(node, kX, 3, 3);

@@ -56,7 +56,7 @@ Facts facts_of(const Shape& a, const Shape& b) {
   return f;
 }
 
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(2, 3 + 2);  // the epilogue may have added a residual and a slope
   node.expect_dtype(0, {DType::f32, DType::f64, DType::i32, DType::u32, DType::i64, DType::u64});
   node.expect_dtype(1, {node.dtype(0)});
@@ -264,7 +264,7 @@ constexpr OpDef kOps[] = {{
     .offers = offers,
     .kernels = kKernels,
     .axes = axes,
-    .epilogue = true,
+    .posts = Posts::all,
 }};
 
 }  // namespace

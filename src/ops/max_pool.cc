@@ -11,7 +11,7 @@ namespace stowage {
 
 namespace {
 
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(1, 1);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::i8, DType::u8});
   if (node.attrs().integer("storage_order", 0) >> 1 != 0) {

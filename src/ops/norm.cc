@@ -13,7 +13,7 @@ namespace stowage {
 
 namespace {
 
-void infer_instance(const NodeRef& node) {
+void infer_instance(const InferRef& node) {
   node.expect_inputs(3, 3);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
   expect_rank(node, 0, 3);
@@ -214,7 +214,7 @@ void instance_offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
 }
 
-void infer_layer(const NodeRef& node) {
+void infer_layer(const InferRef& node) {
   node.expect_inputs(2, 3);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
   expect_rank(node, 0, 1);
@@ -356,7 +356,7 @@ void layer_offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
 }
 
-void infer_lrn(const NodeRef& node) {
+void infer_lrn(const InferRef& node) {
   node.expect_inputs(1, 1);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
   expect_rank(node, 0, 2);

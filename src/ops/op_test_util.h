@@ -152,7 +152,7 @@ class OpGraph {
       graph.outputs.push_back(n.outputs.back());
     }
     id = graph.add_node(std::move(n));
-    ref().node().op->infer(ref());
+    graph.node(id).op->infer(InferRef(graph, id));
     // infer may have replaced a constant by another.
     const Node& inferred = graph.node(id);
     for (std::size_t i = 0; i < inferred.inputs.size(); ++i) {

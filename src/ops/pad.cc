@@ -11,7 +11,7 @@ namespace stowage {
 namespace {
 
 /// `before` and `after`, one an axis and perhaps negative, are what reference and offers read.
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(1, 4);
   const Shape& x = node.shape(0);
   const auto pads = take_ints(node, "pads", 1);

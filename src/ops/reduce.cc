@@ -13,7 +13,7 @@ namespace stowage {
 namespace {
 
 /// `axes` becomes normal: sorted, in range, and never empty by default.
-void infer_reduce(const NodeRef& node) {
+void infer_reduce(const InferRef& node) {
   node.expect_inputs(1, 2);
   const Shape& x = node.shape(0);
   Ints axes = take_ints(node, "axes", 1).value_or(Ints());
@@ -32,7 +32,7 @@ void infer_reduce(const NodeRef& node) {
   node.set_output(0, node.dtype(0), out);
 }
 
-void infer_reduce_numbers(const NodeRef& node) {
+void infer_reduce_numbers(const InferRef& node) {
   if (node.has(0) && node.dtype(0) == DType::boolean)
     fail(ErrorCode::unsupported, "input 0 is bool");
   infer_reduce(node);
@@ -211,13 +211,13 @@ void log_sum_exp_reference(const ReferenceArgs& args) {
   });
 }
 
-void infer_log_sum_exp(const NodeRef& node) {
+void infer_log_sum_exp(const InferRef& node) {
   node.expect_inputs(1, 2);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
   infer_reduce(node);
 }
 
-void infer_arg(const NodeRef& node) {
+void infer_arg(const InferRef& node) {
   node.expect_inputs(1, 1);
   expect_rank(node, 0, 1);
   const Shape& x = node.shape(0);
@@ -254,7 +254,7 @@ void arg_reference(const ReferenceArgs& args) {
   });
 }
 
-void infer_cumulative(const NodeRef& node) {
+void infer_cumulative(const InferRef& node) {
   node.expect_inputs(1, 2);
   expect_rank(node, 0, 1);
   const auto axis = take_ints(node, "axes", 1);
@@ -595,7 +595,7 @@ void arg_offers(const OfferRequest& request, std::vector<Offer>& out) {
 using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
 
 constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
-                       void (*infer)(const NodeRef&), void (*reference_)(const ReferenceArgs&),
+                       void (*infer)(const InferRef&), void (*reference_)(const ReferenceArgs&),
                        Offers offers_ = nullptr, std::span<const KernelDef* const> kernels = {},
                        void (*axes)(const NodeRef&, AxisLinks&) = link_kept) {
   return {.name = name,

@@ -9,7 +9,7 @@ namespace stowage {
 
 namespace {
 
-void infer_reshape(const NodeRef& node) {
+void infer_reshape(const InferRef& node) {
   node.expect_inputs(1, 2);
   const Shape& x = node.shape(0);
   const auto wanted = take_ints(node, "shape", 1);
@@ -50,7 +50,7 @@ void infer_reshape(const NodeRef& node) {
   node.set_output(0, node.dtype(0), out);
 }
 
-void infer_flatten(const NodeRef& node) {
+void infer_flatten(const InferRef& node) {
   node.expect_inputs(1, 1);
   const Shape& x = node.shape(0);
   const std::int64_t axis = node.attrs().integer("axis", 1);
@@ -59,7 +59,7 @@ void infer_flatten(const NodeRef& node) {
                   {product(x.extents(), 0, split), product(x.extents(), split, x.rank())});
 }
 
-void infer_squeeze(const NodeRef& node) {
+void infer_squeeze(const InferRef& node) {
   node.expect_inputs(1, 2);
   const Shape& x = node.shape(0);
   const auto given = take_ints(node, "axes", 1);
@@ -85,7 +85,7 @@ void infer_squeeze(const NodeRef& node) {
   node.set_output(0, node.dtype(0), out);
 }
 
-void infer_unsqueeze(const NodeRef& node) {
+void infer_unsqueeze(const InferRef& node) {
   node.expect_inputs(1, 2);
   const Shape& x = node.shape(0);
   const auto given = take_ints(node, "axes", 1);
@@ -102,13 +102,13 @@ void infer_unsqueeze(const NodeRef& node) {
   node.set_output(0, node.dtype(0), out);
 }
 
-void infer_identity(const NodeRef& node) {
+void infer_identity(const InferRef& node) {
   node.expect_inputs(1, 1);
   node.set_output(0, node.dtype(0), node.shape(0).extents());
 }
 
 /// Nothing is dropped at inference. Without its mask it is an identity and becomes one.
-void infer_dropout(const NodeRef& node) {
+void infer_dropout(const InferRef& node) {
   node.expect_inputs(1, 3);
   if (node.has(2)) {
     const Tensor* training = node.constant(2);

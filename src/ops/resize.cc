@@ -70,7 +70,7 @@ void keep_proportions(const Shape& x, const Ints& axes, std::string_view policy,
 /// Leaves the attributes scales, roi and exact_sizes (scales are quotients of extents), all of
 /// which the tables of taps are made from, and extents: scales are rounded, so that they could not
 /// give the same extents again.
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(1, 4);
   const Attributes& attrs = node.attrs();
   expect_one_of(node, "mode", "nearest", {"nearest", "linear", "cubic"});

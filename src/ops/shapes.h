@@ -115,14 +115,14 @@ inline Ints normal_axes(const Ints& axes, int rank) {
 }
 
 /// The integers of attribute `name` or of constant input `i`, which become the attribute.
-inline std::optional<Ints> take_ints(const NodeRef& node, std::string_view name, int i) {
+inline std::optional<Ints> take_ints(const InferRef& node, std::string_view name, int i) {
   std::optional<Ints> ints = node.ints_of(name, i);
   if (ints) node.attrs().set(name, *ints);
   return ints;
 }
 
 /// Drops the inputs from `count` on: their values live in attributes now.
-inline void keep_inputs(const NodeRef& node, int count) {
+inline void keep_inputs(const InferRef& node, int count) {
   auto& inputs = node.node().inputs;
   if (inputs.size() > at(count)) inputs.resize(at(count));
 }

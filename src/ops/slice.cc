@@ -9,7 +9,7 @@ namespace stowage {
 namespace {
 
 /// `begin` and `step`, one an axis, are what reference and offers read.
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(1, 5);
   const Shape& x = node.shape(0);
   const auto starts = take_ints(node, "starts", 1), ends = take_ints(node, "ends", 2);

@@ -14,7 +14,7 @@ namespace stowage {
 namespace {
 
 /// `axis` becomes normal; `flatten` says that all axes from it on are one.
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(1, 1);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
   const int rank = node.rank(0);

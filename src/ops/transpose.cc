@@ -7,7 +7,7 @@ namespace stowage {
 
 namespace {
 
-void infer(const NodeRef& node) {
+void infer(const InferRef& node) {
   node.expect_inputs(1, 1);
   const Shape& x = node.shape(0);
   Ints perm = node.attrs().integers("perm");

@@ -156,20 +156,20 @@ double abs_of(double x, const Params&) { return std::fabs(x); }
 
 double sign_of(double x, const Params&) { return x != x ? x : (x > 0) - (x < 0); }
 
-void infer_float(const NodeRef& node) {
+void infer_float(const InferRef& node) {
   node.expect_inputs(1, 1);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
   node.set_output(0, node.dtype(0), node.shape(0).extents());
 }
 
-void infer_number(const NodeRef& node) {
+void infer_number(const InferRef& node) {
   node.expect_inputs(1, 1);
   if (node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
   node.set_output(0, node.dtype(0), node.shape(0).extents());
 }
 
 /// Gelu spells its variant as a string, Shrink its numbers as lambd and bias.
-void infer_gelu(const NodeRef& node) {
+void infer_gelu(const InferRef& node) {
   infer_float(node);
   const std::string kind = node.attrs().string("approximate", "none");
   if (kind != "none" && kind != "tanh") {

@@ -13,7 +13,7 @@ namespace {
 
 std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
-void infer_same(const NodeRef& n) { n.set_output(0, n.dtype(0), n.shape(0).extents()); }
+void infer_same(const InferRef& n) { n.set_output(0, n.dtype(0), n.shape(0).extents()); }
 
 /// out = in + w, w one scalar or absent (1).
 void plus_reference(const ReferenceArgs& a) {
@@ -78,7 +78,7 @@ const OpDef kAnyPlus{.name = "any_plus",
 /// [n, c, h, w] -> [n, h, w, c]: the same bytes under permuted names.
 const OpDef kToNhwc{.name = "to_nhwc",
                     .infer =
-                        [](const NodeRef& n) {
+                        [](const InferRef& n) {
                           const Shape& s = n.shape(0);
                           n.set_output(0, n.dtype(0), {s[0], s[2], s[3], s[1]});
                         },

@@ -379,7 +379,7 @@ constexpr KernelDef kHeldKernel = kernel_def<HeldParams, run_held>("held");
 const OpDef kHeld{
     .name = "held",
     .category = Category::fixed,
-    .infer = [](const NodeRef& n) { n.set_output(0, n.dtype(0), n.shape(0).extents()); },
+    .infer = [](const InferRef& n) { n.set_output(0, n.dtype(0), n.shape(0).extents()); },
     .reference =
         [](const ReferenceArgs& a) {
           for (std::int64_t i = 0; i < a.in[0].mapping.shape().elements(); ++i) {

@@ -20,7 +20,9 @@ bool fuse_activation(Graph& graph) {
     const NodeId producer = graph.value(x).producer;
     if (producer == kNoNode || sole_reader(graph, readers, x) != id) continue;
     const Node& p = graph.node(producer);
-    if (!p.op->epilogue || p.outputs[0] != x || graph.value(x).dtype != DType::f32 ||
+    const bool taken = p.op->posts == Posts::all ||
+                       (p.op->posts == Posts::clip && activation->kind == Activation::Kind::clip);
+    if (!taken || p.outputs[0] != x || graph.value(x).dtype != DType::f32 ||
         p.epilogue.activation.kind != Activation::Kind::none) {
       continue;
     }
@@ -45,7 +47,7 @@ NodeId residual_producer(const Graph& graph, const std::vector<std::vector<NodeI
   const NodeId producer = graph.value(x).producer;
   if (producer == kNoNode || sole_reader(graph, readers, x) != id) return kNoNode;
   const Node& p = graph.node(producer);
-  const bool free = p.op->epilogue && p.outputs[0] == x && p.epilogue.empty();
+  const bool free = p.op->posts == Posts::all && p.outputs[0] == x && p.epilogue.empty();
   return free ? producer : kNoNode;
 }
 

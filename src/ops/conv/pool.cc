@@ -10,7 +10,7 @@
 
 namespace stowage {
 
-Ints infer_pool(const NodeRef& node) {
+Ints infer_pool(const InferRef& node) {
   Attributes& attrs = node.attrs();
   const int rank = check_spatial_rank(node);
   const Shape& x = node.shape(0);

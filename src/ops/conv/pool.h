@@ -12,7 +12,7 @@ namespace stowage {
 
 /// Extents n c (d) (h) w of the output. With the attribute `global` the window is the whole input.
 /// Afterwards kernel_shape, strides, dilations and pads are written out.
-Ints infer_pool(const NodeRef& node);
+Ints infer_pool(const InferRef& node);
 
 Window pool_window(const NodeRef& node);
 

@@ -63,7 +63,7 @@ int check_spatial_rank(const NodeRef& node) {
   return rank;
 }
 
-Ints infer_window(const NodeRef& node, const Ints& kernel, bool ceil_mode) {
+Ints infer_window(const InferRef& node, const Ints& kernel, bool ceil_mode) {
   Attributes& attrs = node.attrs();
   const int rank = static_cast<int>(kernel.size());
   const Shape& in = node.shape(0);
@@ -104,7 +104,7 @@ Ints infer_window(const NodeRef& node, const Ints& kernel, bool ceil_mode) {
   return out;
 }
 
-Ints infer_transposed_window(const NodeRef& node, const Ints& kernel) {
+Ints infer_transposed_window(const InferRef& node, const Ints& kernel) {
   Attributes& attrs = node.attrs();
   const int rank = static_cast<int>(kernel.size());
   const Shape& in = node.shape(0);

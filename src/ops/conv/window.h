@@ -55,11 +55,11 @@ int check_spatial_rank(const NodeRef& node);
 /// Checks strides, dilations, pads and auto_pad of a node whose input 0 is n c (d) (h) w, computes
 /// the extents of the output, and writes strides, dilations and pads out in full; auto_pad goes.
 /// Doing it twice changes nothing. `kernel` has one extent for each spatial axis.
-Ints infer_window(const NodeRef& node, const Ints& kernel, bool ceil_mode);
+Ints infer_window(const InferRef& node, const Ints& kernel, bool ceil_mode);
 
 /// The same for a transposed convolution, whose output_shape, output_padding and auto_pad end up in
 /// pads and output_padding.
-Ints infer_transposed_window(const NodeRef& node, const Ints& kernel);
+Ints infer_transposed_window(const InferRef& node, const Ints& kernel);
 
 /// The window of a node after infer. `in` and `out` are shapes n c (d) (h) w.
 Window window_of(const Attributes& attrs, std::span<const std::int64_t> kernel, const Shape& in,
