@@ -72,8 +72,11 @@ struct BatchNormParams {
   Mapping out;
   Follower x, channels;  ///< `channels`: scale and shift in the layout of the channels of x
   float epsilon = 0;
+  Activation post;  ///< none or clip
 
-  void fields(Archive& a) { a("out", out)("x", x)("channels", channels)("epsilon", epsilon); }
+  void fields(Archive& a) {
+    a("out", out)("x", x)("channels", channels)("epsilon", epsilon)("post", post);
+  }
 };
 
 /// x * scale + shift with both in the layout of the channels of x.
@@ -86,7 +89,10 @@ Affine bind(const BatchNormParams& p, const BindArgs& args) {
   // The kernel reads up to a vector behind the last cell.
   constexpr std::size_t kVectorFloats = 16;
   const std::size_t cells = at(p.channels.mapping.cells()) + kVectorFloats;
-  Affine affine{{{Fn::affine, 0, 0}, p.out, {p.x, p.channels, p.channels}},
+  const bool clips = p.post.kind == Activation::Kind::clip;
+  Affine affine{{{clips ? Fn::affine_clip : Fn::affine, p.post.a, p.post.b},
+                 p.out,
+                 {p.x, p.channels, p.channels}},
                 std::vector<float>(cells, 0.0f),
                 std::vector<float>(cells, 0.0f)};
   for (std::int64_t c = 0; c < p.channels.mapping.shape()[0]; ++c) {
@@ -125,6 +131,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     params.channels.mapping = Mapping(layout.without(others), vector, sizeof(float));
     params.channels.axis[1] = 0;
     params.epsilon = node.attrs().real("epsilon", 1e-5f);
+    params.post = node.node().epilogue.activation;
     Offer offer;
     offer.out = {layout};
     offer.in = {params.x.mapping.layout()};
@@ -144,7 +151,8 @@ constexpr OpDef kBatchNorm[] = {{.name = "batch_norm",
                                  .reference = reference,
                                  .offers = offers,
                                  .kernels = kKernels,
-                                 .axes = link_images}};
+                                 .axes = link_images,
+                                 .posts = Posts::clip}};
 
 }  // namespace
 

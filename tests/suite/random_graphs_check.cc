@@ -345,7 +345,7 @@ std::vector<Tensor> evaluate(const Node& node, const std::vector<const Tensor*>&
     v = graph.add_value(std::move(value));
     graph.outputs.push_back(v);
   }
-  const NodeRef ref(graph, graph.add_node(std::move(n)));
+  const InferRef ref(graph, graph.add_node(std::move(n)));
   ref.node().op->infer(ref);
   std::vector<TensorView> in;
   std::vector<MutableTensorView> out;

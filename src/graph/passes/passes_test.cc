@@ -192,6 +192,13 @@ const Case kCases[] = {
        n.graph.outputs = {n.add("add", {y, n.constant({3, 1, 1})})};
      },
      2},
+    {"batch_norm takes a relu where no convolution is before them, and no other activation",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({1, 3, 6, 6});
+       n.graph.outputs = {n.add("relu", {n.batch_norm(x, 3)}),
+                          n.add("sigmoid", {n.batch_norm(x, 3)})};
+     },
+     3},
     {"a residual and its relu join the later convolution",
      [](GraphBuilder& n) {
        const ValueId x = n.input({1, 4, 5, 5});

@@ -155,6 +155,11 @@ void run(const ElementwiseCall& call) {
       if (call.scalar[1]) return rows_of<3, false, true, true>(call, f);
       return rows_of<3, false, false, false>(call, f);
     }
+    case Fn::affine_clip: {
+      const auto f = [&](V x, V y, V z) HWY_ATTR { return clip(hn::MulAdd(x, y, z), a, b); };
+      if (call.scalar[1]) return rows_of<3, false, true, true>(call, f);
+      return rows_of<3, false, false, false>(call, f);
+    }
   }
 }
 

@@ -44,8 +44,9 @@ enum class Fn : std::uint8_t {
   min,
   max,
   prelu,
-  // x * scale + shift
+  // x * scale + shift, and its clip to the bounds a and b
   affine,
+  affine_clip,
 };
 
 /// `rows` rows of `n` contiguous results. An operand of a row is contiguous too, or one element.
