@@ -557,7 +557,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     params.axes = node.attrs().integers("axes");
     params.from = kept.input(layout, sizeof(float));
     params.to = kept.output(layout, sizeof(float));
-    if (!strided_reduction(params.to, params.from, params.axes)) continue;
+    const auto reduction = strided_reduction(params.to, params.from, params.axes);
+    if (!reduction) continue;
     const bool listed =
         !TailsJoin && !no_tails(params.from.mapping, [&](int i) { return params.along(i); });
     if (listed && params.count() > kLongest) continue;
@@ -565,7 +566,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     offer.in = {layout};
     offer.out = {params.to.layout()};
     offer.flops = 2 * static_cast<double>(x.elements());
-    offer.efficiency = 0.2;
+    // A call for each short run costs more than what is in it.
+    offer.efficiency = reduction->columns > 1 || reduction->run >= 64 ? 0.2 : 0.005;
     offer.call = {*node.node().op->kernels[0], std::move(params)};
     out.push_back(std::move(offer));
   }

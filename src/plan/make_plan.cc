@@ -267,12 +267,6 @@ class Builder {
     }
   }
 
-  /// Every output that there is lies in input 0.
-  static bool lies_in_input(const Node& n, const Offer& offer) {
-    const auto outputs = std::ranges::count_if(n.outputs, [](ValueId v) { return v != kNoValue; });
-    return !offer.outputs_in_input.empty() && std::ssize(offer.outputs_in_input) == outputs;
-  }
-
   void add_moves(ValueId v) {
     for (const Move& m : solution_.moves) {
       if (m.node >= 0 || m.value != v || !read_[idx(v)][idx(m.to)]) continue;

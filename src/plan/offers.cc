@@ -130,7 +130,7 @@ class Collector {
     }
     for (std::size_t i = 1; i < list.size(); ++i) {
       Option& o = list[i];
-      o.cost_us = o.offer.relabel
+      o.cost_us = o.offer.relabel || lies_in_input(n, o.offer)
                       ? 0
                       : kernel_us(rates_, target_, o.offer.flops, o.offer.efficiency, o.bytes);
     }
@@ -214,6 +214,11 @@ class Collector {
 };
 
 }  // namespace
+
+bool lies_in_input(const Node& node, const Offer& offer) {
+  const auto outputs = std::ranges::count_if(node.outputs, [](ValueId v) { return v != kNoValue; });
+  return !offer.outputs_in_input.empty() && std::ssize(offer.outputs_in_input) == outputs;
+}
 
 OfferTable collect_offers(Graph& graph, const Target& target, const Rates& rates,
                           const std::map<std::string, Layout>& doors) {

@@ -20,6 +20,9 @@ struct Option {
   double cost_us = 0;
 };
 
+/// Every output that there is lies in input 0: the kernel need not be called.
+bool lies_in_input(const Node& node, const Offer& offer);
+
 struct OfferTable {
   std::vector<std::vector<Layout>> layouts;  ///< of each value; [0] is row-major
   std::vector<int> door;                     ///< of each value: where the caller has or wants it
