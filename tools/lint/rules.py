@@ -248,10 +248,9 @@ def check_noexcept(tree):
                 yield file.path, first, f"{function_name(head)} is a kernel and not noexcept"
 
 
-@rule("closures", "Offers and plans are data: no std::function in src/graph/op_def.h and src/plan/plan.h.",
-      off="an Offer's and a Step's kernel are closures still; enable it with the change that removes them")
+@rule("closures", "Offers and plans are data: no std::function in src/graph/op_def.h, src/plan/plan.h and src/kernels/kernel.h.")
 def check_closures(tree):
-    for file in tree.cpp("src/graph/op_def.h", "src/plan/plan.h"):
+    for file in tree.cpp("src/graph/op_def.h", "src/plan/plan.h", "src/kernels/kernel.h"):
         for line, m in file.matches(r"\bstd::(move_only_)?function\b|#\s*include\s*<functional>"):
             yield file.path, line, f"'{m[0]}' in a record that is data"
 

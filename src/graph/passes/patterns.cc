@@ -139,8 +139,7 @@ struct Found {
 std::optional<ValueId> relu6_of_x_plus_3(const Matcher& m, const Graph& graph, ValueId v) {
   const Node* clip = m.inner(v, "clip");
   if (clip == nullptr) return std::nullopt;
-  const auto activation = clip->op->activation(
-      NodeRef(graph, graph.value(v).producer));
+  const auto activation = clip->op->activation(NodeRef(graph, graph.value(v).producer));
   if (!activation || activation->a != 0.0f || activation->b != 6.0f) return std::nullopt;
   const Linear l = m.linear(clip->inputs[0]);
   if (l.scale != 1 || !near(l.shift, 3)) return std::nullopt;

@@ -89,10 +89,8 @@ struct Line {
 /// Activations that are no clip.
 HWY_NOINLINE void finish_values(const Line& line, float* values, int pixels) {
   with_activation(kTag, line.s->activation, [&](auto f) HWY_ATTR {
-    for (int p = 0; p < pixels; ++p) {
-      float* at = values + p * kLanes;
+    for (float* at = values; at < values + pixels * kLanes; at += kLanes)
       hn::Store(f(hn::Load(kTag, at), line.slope), kTag, at);
-    }
   });
 }
 
