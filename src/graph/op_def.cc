@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include "base/text.h"
 
@@ -180,14 +181,22 @@ void archive(Archive& a, KernelCall& call) {
 }
 
 ForeignMatch find_foreign_op(std::string_view format, std::string_view type) {
-  for (const auto* family : op_families()) {
-    for (const OpDef& op : *family) {
-      for (const ForeignName& alias : op.aliases) {
-        if (alias.format == format && alias.type == type) return {&op, &alias};
+  using Types = std::unordered_map<std::string_view, ForeignMatch>;
+  static const auto formats = [] {
+    std::unordered_map<std::string_view, Types> all;
+    for (const auto* family : op_families()) {
+      for (const OpDef& op : *family) {
+        for (const ForeignName& alias : op.aliases) {
+          all[alias.format].try_emplace(alias.type, ForeignMatch{&op, &alias});
+        }
       }
     }
-  }
-  return {};
+    return all;
+  }();
+  const auto types = formats.find(format);
+  if (types == formats.end()) return {};
+  const auto match = types->second.find(type);
+  return match == types->second.end() ? ForeignMatch{} : match->second;
 }
 
 }  // namespace stowage

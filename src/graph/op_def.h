@@ -21,6 +21,8 @@
 
 namespace stowage {
 
+class ImportNode;
+
 /// A node inside its graph, as the functions of an OpDef see it.
 class NodeRef {
  public:
@@ -168,18 +170,12 @@ class AxisLinks {
 /// extents equal) is linked to it.
 void link_elementwise(const NodeRef& node, AxisLinks& links);
 
-/// An operator as a model file spells it.
-struct ForeignNode {
-  std::string_view format;  ///< "onnx", "tflite", "ncnn"
-  std::string domain, type, name;
-  std::int64_t version = 0;  ///< opset
-  Attributes attrs;
-};
-
+/// What a model file of `format` calls the operator; one of another domain than the format's own
+/// is "domain.type".
 struct ForeignName {
   std::string_view format, type;
-  /// Rewrites attributes into those of the OpDef; null: they are the same.
-  void (*import)(ForeignNode&) = nullptr;
+  /// How it becomes nodes (graph/import_rule.h); null: one node, with the file's attributes.
+  void (*import)(ImportNode&) = nullptr;
 };
 
 /// Row-major tensors for the reference. It may throw Error(bad_input) for what only the data

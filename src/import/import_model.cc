@@ -22,25 +22,6 @@ void check_names(const ImportOptions& options, std::span<const std::string> inpu
   for (const auto& [name, tensor] : options.known) check(name);
 }
 
-ValueId add_input(Graph& graph, const std::string& name, DType dtype, const Shape& shape,
-                  const ImportOptions& options) {
-  if (const auto known = options.known.find(name); known != options.known.end()) {
-    const Tensor& tensor = known->second;
-    if (tensor.dtype() != dtype || !std::ranges::equal(tensor.shape().extents(), shape.extents())) {
-      fail(ErrorCode::usage, "input '", name, "' is ", dtype_name(dtype), " ", shape.extents(),
-           ", but what is known of it is ", dtype_name(tensor.dtype()), " ",
-           tensor.shape().extents());
-    }
-    return graph.add_constant(name, tensor);
-  }
-  Value value;
-  value.name = name;
-  value.dtype = dtype;
-  value.shape = shape;
-  graph.inputs.push_back(graph.add_value(std::move(value)));
-  return graph.inputs.back();
-}
-
 std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options) {
   const Trail trail("importing", path);
   try {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From an ONNX file to a Graph whose every value has a shape.
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <set>
 #include <span>
 #include <string>
@@ -9,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/checked.h"
 #include "base/trail.h"
-#include "graph/op_def.h"
+#include "import/builder.h"
 #include "import/onnx_file.h"
 #include "import/onnx_tensor.h"
 #include "import/proto_file.h"
@@ -23,15 +24,75 @@ namespace stowage {
 namespace {
 
 /// How an operator is looked up and named: operators of other domains carry theirs.
-std::string operator_name(const ForeignNode& node) {
+std::string operator_name(const OnnxNode& node) {
   return node.domain.empty() ? node.type : node.domain + "." + node.type;
 }
 
-bool is_constant(const ForeignNode& node) { return node.domain.empty() && node.type == "Constant"; }
+bool is_constant(const OnnxNode& node) { return node.domain.empty() && node.type == "Constant"; }
 
-/// What the outputs of nodes have until their operator gives them a shape; one that keeps it is
-/// an output that the operator does not have.
-Shape unset_shape() { return Shape::parse("unset=0"); }
+using Values = std::unordered_map<std::string, ValueId>;
+using Names = std::unordered_set<std::string_view>;
+
+/// One node of the file while it becomes nodes of the graph.
+class Operator final : public BuilderNode {
+ public:
+  Operator(Builder& builder, Values& values, const Names& read, OnnxNode& node, std::int64_t opset)
+      : BuilderNode(builder, "onnx"), values_(values), read_(read), node_(node) {
+    domain = node.domain;
+    type = node.type;
+    name = node.name;
+    version = opset;
+    attrs = std::move(node.attrs);
+  }
+
+  int input_count() const override { return static_cast<int>(node_.inputs.size()); }
+
+  int output_count() const override { return static_cast<int>(node_.outputs.size()); }
+
+  bool has(int i) const override {
+    return i >= 0 && i < input_count() && !node_.inputs[static_cast<std::size_t>(i)].empty();
+  }
+
+  ValueId in(int i) override {
+    if (!has(i)) fail(ErrorCode::bad_input, "input ", i, " is missing");
+    const std::string& input = node_.inputs[static_cast<std::size_t>(i)];
+    const auto it = values_.find(input);
+    if (it == values_.end()) {
+      fail(ErrorCode::bad_input, "nothing produces its input '", input, "'");
+    }
+    return it->second;
+  }
+
+ private:
+  void define(int i, ValueId v) override {
+    const std::string& output = node_.outputs[static_cast<std::size_t>(i)];
+    if (output.empty()) return;
+    if (builder().takes_name(v)) builder().rename(v, output);
+    values_[output] = v;
+  }
+
+  /// The node keeps the names of the file.
+  NodeId as_is(const OpDef& op) override {
+    Node node;
+    node.op = &op;
+    node.name = name;
+    node.type = type;
+    node.attrs = std::move(attrs);
+    for (int i = 0; i < input_count(); ++i) node.inputs.push_back(optional(i));
+    const NodeId id = builder().add_node(std::move(node), node_.outputs);
+    const auto& outputs = builder().graph().node(id).outputs;
+    for (std::size_t i = 0; i < node_.outputs.size(); ++i) {
+      if (node_.outputs[i].empty()) continue;
+      values_[node_.outputs[i]] = outputs[i];
+      if (!read_.contains(node_.outputs[i])) builder().nobody_reads(outputs[i]);
+    }
+    return id;
+  }
+
+  Values& values_;
+  const Names& read_;
+  const OnnxNode& node_;
+};
 
 class Importer {
  public:
@@ -40,23 +101,21 @@ class Importer {
         file_(file),
         budget_(options.limits),
         onnx_(read_onnx_file(file, budget_)),
-        graph_(std::make_shared<Graph>()) {}
+        builder_(onnx_.graph_name, DataFormat::nchw, budget_) {}
 
   std::shared_ptr<Graph> run() {
-    graph_->name = onnx_.graph_name;
     find_operators();
+    for (const OnnxNode& node : onnx_.nodes) read_.insert(node.inputs.begin(), node.inputs.end());
+    read_.insert(onnx_.outputs.begin(), onnx_.outputs.end());
     add_initializers();
     add_inputs();
     for (const OnnxNode& node : onnx_.nodes) {
-      if (is_constant(node.foreign)) add_constant_node(node);
+      if (is_constant(node)) add_constant_node(node);
     }
-    for (const OnnxNode& node : onnx_.nodes) declare_outputs(node);
-    for (OnnxNode& node : onnx_.nodes) add_node(node);
+    declare_outputs();
+    for (OnnxNode* node : producers_first()) add_node(*node);
     add_outputs();
-    infer_shapes(*graph_);
-    check_outputs();
-    check_sizes();
-    return graph_;
+    return builder_.take();
   }
 
  private:
@@ -68,25 +127,31 @@ class Importer {
   void add_constant_node(const OnnxNode& node);
   Tensor constant_of(const OnnxNode& node);
   Tensor attribute_tensor(const FileRange& range);
-  void declare_outputs(const OnnxNode& node);
+  void declare_outputs();
+  std::vector<OnnxNode*> producers_first();
   void add_node(OnnxNode& node);
   void add_outputs();
-  void check_outputs();
-  void check_sizes();
 
-  void define(const std::string& name, ValueId id) {
-    if (!values_.emplace(name, id).second) {
+  /// Every name is produced once; values that the builder makes up have others.
+  void declare(const std::string& name) {
+    if (!builder_.reserve(name)) {
       fail(ErrorCode::bad_input, "the value '", name, "' is produced twice");
     }
+  }
+
+  void define(const std::string& name, ValueId id) {
+    declare(name);
+    values_.emplace(name, id);
   }
 
   const ImportOptions& options_;
   const InputFile& file_;
   ImportBudget budget_;
   OnnxFile onnx_;
-  std::shared_ptr<Graph> graph_;
-  std::unordered_map<std::string, ForeignMatch> operators_;
-  std::unordered_map<std::string, ValueId> values_;
+  Builder builder_;
+  Values values_;
+  Names read_;                                              // by a node, or an output of the model
+  std::unordered_map<std::string, std::size_t> producers_;  // index of the node
   std::unordered_map<std::string, std::int64_t> dim_params_;
 };
 
@@ -94,14 +159,12 @@ void Importer::find_operators() {
   std::set<std::string> missing;
   const OnnxNode* first = nullptr;
   for (const OnnxNode& node : onnx_.nodes) {
-    if (is_constant(node.foreign)) continue;
-    const std::string name = operator_name(node.foreign);
-    const auto [it, added] = operators_.try_emplace(name);
-    if (added) it->second = find_foreign_op("onnx", name);
-    if (it->second.op != nullptr) continue;
+    if (is_constant(node)) continue;
+    const std::string name = operator_name(node);
+    if (find_foreign_op("onnx", name).op != nullptr) continue;
     if (first == nullptr) first = &node;
-    const std::string& domain = node.foreign.domain;
-    missing.insert(domain.empty() ? name : text(node.foreign.type, " (domain '", domain, "')"));
+    const std::string& domain = node.domain;
+    missing.insert(domain.empty() ? name : text(node.type, " (domain '", domain, "')"));
   }
   if (missing.size() > 1) {
     std::string names;
@@ -109,15 +172,14 @@ void Importer::find_operators() {
     fail(ErrorCode::unsupported, "unsupported operators: ", names);
   }
   if (first != nullptr) {
-    const Trail trail("node", first->foreign.name, first->foreign.type);
+    const Trail trail("node", first->name, first->type);
     fail(ErrorCode::unsupported, "unsupported operator ", *missing.begin());
   }
   for (const OnnxNode& node : onnx_.nodes) {
-    const Trail trail("node", node.foreign.name, node.foreign.type);
+    const Trail trail("node", node.name, node.type);
     if (!node.unsupported.empty()) fail(ErrorCode::unsupported, node.unsupported);
-    if (!onnx_.opsets.contains(node.foreign.domain)) {
-      fail(ErrorCode::bad_input, "the model does not say its opset for domain '",
-           node.foreign.domain, "'");
+    if (!onnx_.opsets.contains(node.domain)) {
+      fail(ErrorCode::bad_input, "the model does not say its opset for domain '", node.domain, "'");
     }
   }
 }
@@ -126,17 +188,14 @@ void Importer::add_initializers() {
   if (onnx_.sparse_initializers) {
     fail(ErrorCode::unsupported, "the model has sparse initializers");
   }
-  // Weights that nobody reads would only cost memory.
-  std::unordered_set<std::string_view> used;
-  for (const OnnxNode& node : onnx_.nodes) used.insert(node.inputs.begin(), node.inputs.end());
-  used.insert(onnx_.outputs.begin(), onnx_.outputs.end());
   for (const FileRange& range : onnx_.initializers) {
     const OnnxTensor tensor(file_, range, options_.limits);
     if (tensor.name().empty()) fail(ErrorCode::bad_input, "an initializer has no name");
-    const bool read = used.contains(tensor.name());
+    // Weights that nobody reads would only cost memory.
+    const bool read = read_.contains(tensor.name());
     define(
         tensor.name(),
-        read ? graph_->add_constant(tensor.name(), tensor.read(file_, range, budget_)) : kNoValue);
+        read ? builder_.add_constant(tensor.name(), tensor.read(file_, range, budget_)) : kNoValue);
   }
 }
 
@@ -219,8 +278,8 @@ void Importer::add_inputs() {
            "; only tensors are supported");
     }
     define(input->name,
-           add_input(*graph_, input->name, onnx_dtype(input->elem_type, "input", input->name),
-                     plain_shape(input_extents(*input)), options_));
+           builder_.add_input(input->name, onnx_dtype(input->elem_type, "input", input->name),
+                              input_extents(*input), options_));
   }
 }
 
@@ -239,7 +298,7 @@ Tensor small_tensor(DType dtype, const std::vector<T>& from, bool scalar) {
 }
 
 Tensor Importer::constant_of(const OnnxNode& node) {
-  const Attributes& attrs = node.foreign.attrs;
+  const Attributes& attrs = node.attrs;
   if (node.tensors.size() + attrs.map().size() != 1) {
     fail(ErrorCode::bad_input, "a constant must have exactly one value");
   }
@@ -256,56 +315,72 @@ Tensor Importer::constant_of(const OnnxNode& node) {
 
 /// Constants are values, not work.
 void Importer::add_constant_node(const OnnxNode& node) {
-  const Trail trail("node", node.foreign.name, node.foreign.type);
+  const Trail trail("node", node.name, node.type);
   if (node.outputs.size() != 1 || node.outputs[0].empty() || !node.inputs.empty()) {
     fail(ErrorCode::bad_input, "a constant has no input and one output");
   }
-  define(node.outputs[0], graph_->add_constant(node.outputs[0], constant_of(node)));
+  define(node.outputs[0], builder_.add_constant(node.outputs[0], constant_of(node)));
 }
 
-void Importer::declare_outputs(const OnnxNode& node) {
-  if (is_constant(node.foreign)) return;
-  const Trail trail("node", node.foreign.name, node.foreign.type);
-  bool any = false;
-  for (const std::string& name : node.outputs) {
-    if (name.empty()) continue;
-    any = true;
-    Value value;
-    value.name = name;
-    value.shape = unset_shape();
-    define(name, graph_->add_value(std::move(value)));
+void Importer::declare_outputs() {
+  for (std::size_t i = 0; i < onnx_.nodes.size(); ++i) {
+    const OnnxNode& node = onnx_.nodes[i];
+    if (is_constant(node)) continue;
+    const Trail trail("node", node.name, node.type);
+    bool any = false;
+    for (const std::string& name : node.outputs) {
+      if (name.empty()) continue;
+      any = true;
+      declare(name);
+      producers_.emplace(name, i);
+    }
+    if (!any) fail(ErrorCode::bad_input, "the node has no output");
   }
-  if (!any) fail(ErrorCode::bad_input, "the node has no output");
+}
+
+/// The nodes that are not constants, each behind those whose outputs it reads, ties in file order.
+/// The standard asks files to be sorted; some are not.
+std::vector<OnnxNode*> Importer::producers_first() {
+  std::vector<OnnxNode>& nodes = onnx_.nodes;
+  std::vector<int> missing(nodes.size(), 0);
+  std::vector<std::vector<std::size_t>> readers(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::string& name : nodes[i].inputs) {
+      const auto producer = producers_.find(name);
+      if (producer == producers_.end()) continue;
+      readers[producer->second].push_back(i);
+      ++missing[i];
+    }
+  }
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (missing[i] == 0) ready.push(i);
+  }
+  std::vector<OnnxNode*> order;
+  std::size_t sorted = 0;
+  for (; !ready.empty(); ++sorted) {
+    const std::size_t i = ready.top();
+    ready.pop();
+    if (!is_constant(nodes[i])) order.push_back(&nodes[i]);
+    for (std::size_t reader : readers[i]) {
+      if (--missing[reader] == 0) ready.push(reader);
+    }
+  }
+  if (sorted == nodes.size()) return order;
+  const auto stuck = std::ranges::find_if(missing, [](int m) { return m > 0; });
+  fail(ErrorCode::bad_input, "the graph has a cycle through node '",
+       nodes[static_cast<std::size_t>(stuck - missing.begin())].name, "'");
 }
 
 void Importer::add_node(OnnxNode& from) {
-  if (is_constant(from.foreign)) return;
-  const Trail trail("node", from.foreign.name, from.foreign.type);
-  const ForeignMatch& match = operators_.at(operator_name(from.foreign));
-  from.foreign.version = onnx_.opsets.at(from.foreign.domain);
-  for (const auto& [name, range] : from.tensors) {
-    from.foreign.attrs.set(name, std::make_shared<const Tensor>(attribute_tensor(range)));
-  }
-  if (match.name->import != nullptr) match.name->import(from.foreign);
-
-  Node node;
-  node.op = match.op;
-  node.name = from.foreign.name;
-  node.type = from.foreign.type;
-  node.attrs = std::move(from.foreign.attrs);
-  const auto id_of = [&](const std::string& name) {
-    if (name.empty()) return kNoValue;
-    const auto it = values_.find(name);
-    if (it == values_.end()) {
-      fail(ErrorCode::bad_input, "nothing produces its input '", name, "'");
+  {
+    const Trail trail("node", from.name, from.type);
+    for (const auto& [name, range] : from.tensors) {
+      from.attrs.set(name, std::make_shared<const Tensor>(attribute_tensor(range)));
     }
-    return it->second;
-  };
-  for (const std::string& name : from.inputs) node.inputs.push_back(id_of(name));
-  for (const std::string& name : from.outputs) node.outputs.push_back(id_of(name));
-  while (!node.inputs.empty() && node.inputs.back() == kNoValue) node.inputs.pop_back();
-  while (!node.outputs.empty() && node.outputs.back() == kNoValue) node.outputs.pop_back();
-  graph_->add_node(std::move(node));
+  }
+  Operator node(builder_, values_, read_, from, onnx_.opsets.at(from.domain));
+  node.import(find_foreign_op("onnx", operator_name(from)));
 }
 
 void Importer::add_outputs() {
@@ -317,32 +392,12 @@ void Importer::add_outputs() {
     if (!seen.insert(name).second) {
       fail(ErrorCode::bad_input, "the output '", name, "' is listed twice");
     }
-    graph_->outputs.push_back(it->second);
-  }
-}
-
-void Importer::check_outputs() {
-  const Shape unset = unset_shape();
-  for (ValueId v = 0; v < graph_->value_count(); ++v) {
-    const Value& value = graph_->value(v);
-    const bool has_shape = value.shape != unset;
-    if (value.producer == kNoNode) {
-      if (has_shape || value.constant == nullptr) continue;
-      fail(ErrorCode::bad_input, "the operator of '", value.name, "' has no such output");
+    ValueId v = it->second;
+    if (builder_.value(v).name != name) {  // a rule made it another value of the file
+      v = builder_.emit("identity", name, {v}, 1, {})[0];
+      builder_.graph().value(v).name = name;
     }
-    const Node& node = graph_->node(value.producer);
-    const bool made = std::find(node.outputs.begin(), node.outputs.end(), v) != node.outputs.end();
-    if (made && has_shape) continue;
-    const Trail trail("node", node.name, node.type);
-    fail(ErrorCode::bad_input, "its operator has no such output as '", value.name, "'");
-  }
-}
-
-void Importer::check_sizes() {
-  ImportBudget all(options_.limits);
-  for (ValueId v = 0; v < graph_->value_count(); ++v) {
-    const Value& value = graph_->value(v);
-    all.take_value(value.name, checked_mul(value.shape.elements(), dtype_bytes(value.dtype)));
+    builder_.graph().outputs.push_back(v);
   }
 }
 

@@ -116,7 +116,6 @@ class Reader {
   void read_node(const FileRange& message) {
     using Proto = onnx::NodeProto;
     OnnxNode node;
-    node.foreign.format = "onnx";
     std::vector<FileRange> attributes;
     for (ProtoReader in(file_, message); in.next();) {
       switch (in.field()) {
@@ -127,13 +126,13 @@ class Reader {
           node.outputs.push_back(name_of(in));
           break;
         case Proto::kNameFieldNumber:
-          node.foreign.name = name_of(in);
+          node.name = name_of(in);
           break;
         case Proto::kOpTypeFieldNumber:
-          node.foreign.type = name_of(in);
+          node.type = name_of(in);
           break;
         case Proto::kDomainFieldNumber:
-          node.foreign.domain = domain_of(name_of(in));
+          node.domain = domain_of(name_of(in));
           break;
         case Proto::kAttributeFieldNumber:
           budget_.take_entry();
@@ -144,9 +143,9 @@ class Reader {
       }
     }
     // Nodes need no name; the first output has one and says as much.
-    if (node.foreign.name.empty() && !node.outputs.empty()) node.foreign.name = node.outputs[0];
-    const Trail trail("node", node.foreign.name, node.foreign.type);
-    if (node.foreign.type.empty()) fail(ErrorCode::bad_input, "a node has no operator");
+    if (node.name.empty() && !node.outputs.empty()) node.name = node.outputs[0];
+    const Trail trail("node", node.name, node.type);
+    if (node.type.empty()) fail(ErrorCode::bad_input, "a node has no operator");
     for (const FileRange& a : attributes) read_attribute(a, node);
     out_.nodes.push_back(std::move(node));
   }
@@ -323,7 +322,7 @@ void Reader::read_attribute(const FileRange& message, OnnxNode& node) {
   for (const auto& [name, range] : node.tensors) {
     if (name == a.name) fail(ErrorCode::bad_input, "attribute '", a.name, "' occurs twice");
   }
-  Attributes& attrs = node.foreign.attrs;
+  Attributes& attrs = node.attrs;
   if (attrs.has(a.name)) fail(ErrorCode::bad_input, "attribute '", a.name, "' occurs twice");
   // Old files do not say the type; a field that holds its default may be missing.
   const std::int64_t type = a.type != 0 ? a.type : a.kind;

@@ -9,14 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include "graph/op_def.h"
+#include "graph/attributes.h"
 #include "import/onnx_tensor.h"
 #include "import/proto_file.h"
 
 namespace stowage {
 
 struct OnnxNode {
-  ForeignNode foreign;                                     ///< its attributes lack the tensors
+  std::string domain, type, name;
+  Attributes attrs;                                        ///< without those that are tensors
   std::vector<std::string> inputs, outputs;                ///< empty text: absent
   std::vector<std::pair<std::string, FileRange>> tensors;  ///< attributes that hold a TensorProto
   std::string unsupported;  ///< why the node cannot be imported even if its operator is known

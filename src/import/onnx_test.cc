@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Good ONNX files: every encoding of a tensor, the binding of symbolic dims, what may stand in
-// a graph. Models without operators, so that they test the reader alone; bad ones are in
+// a graph. Models of few operators, so that they test the reader alone; bad ones are in
 // tests/suite/bad_models_test.cc.
 #include <gtest/gtest.h>
 
@@ -254,6 +254,36 @@ TEST(OnnxTensors, FieldOrderAndPacking) {
     const Tensor t = tensor_from_pb_file(file.path());
     ASSERT_EQ(t.shape(), Shape("ab", {2, 3}));
     for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(element(t, i), static_cast<double>(i + 1));
+  }
+}
+
+// The standard wants producers first; shapes are inferred either way.
+TEST(OnnxNodes, InAnyOrder) {
+  OnnxBuilder b;
+  b.input("x", {2, 3}).output("z");
+  b.node("Flatten", {"y"}, {"z"}, {{"axis", std::int64_t{0}}});
+  b.node("Transpose", {"x"}, {"y"}, {{"perm", OnnxInts{1, 0}}});
+  const auto graph = import(b);
+  EXPECT_EQ(extents(value_named(*graph, "y")), (OnnxInts{3, 2}));
+  EXPECT_EQ(extents(value_named(*graph, "z")), (OnnxInts{1, 6}));
+  EXPECT_EQ(graph->node(graph->value(graph->outputs[0]).producer).name, "n_z");
+}
+
+// The second output of a Dropout: an output of the model, read by a later node, or by nobody.
+TEST(OnnxNodes, OutputsThatAreReadLater) {
+  for (const bool output : {true, false}) {
+    for (const bool read : {true, false}) {
+      OnnxBuilder b;
+      b.input("x", {2, 3}).output("y").node("Dropout", {"x"}, {"y", "mask"});
+      if (output) b.output("mask");
+      if (read) b.output("n").node("Not", {"mask"}, {"n"});
+      const auto graph = import(b);
+      const Value& mask = value_named(*graph, "mask");
+      EXPECT_EQ(mask.producer == kNoNode, !output && !read);
+      if (output || read) {
+        EXPECT_EQ(extents(mask), (OnnxInts{2, 3}));
+      }
+    }
   }
 }
 

@@ -18,8 +18,4 @@ std::shared_ptr<Graph> import_tflite(const InputFile& file, const ImportOptions&
 /// Throws Error(usage) when a shape or a known value is for none of these inputs.
 void check_names(const ImportOptions& options, std::span<const std::string> inputs);
 
-/// An input of the graph, or a constant when its elements are known.
-ValueId add_input(Graph& graph, const std::string& name, DType dtype, const Shape& shape,
-                  const ImportOptions& options);
-
 }  // namespace stowage

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a TFLite file to a Graph whose every value has a shape. Values keep the order of the file,
-// n h w c; operators that want another order stand between transposes (tflite_image.cc).
+// n h w c; operators that want another order stand between transposes (ImportNode::image).
 #include <algorithm>
 #include <set>
 #include <string>
-#include <unordered_map>
 
 #include "base/trail.h"
 #include "import/readers.h"
@@ -14,15 +13,9 @@ namespace stowage {
 
 namespace {
 
-using Rules = std::unordered_map<int, const TfliteRule*>;
-
-Rules all_rules() {
-  Rules out;
-  for (const auto& rules : {tflite_image_rules(), tflite_elementwise_rules(), tflite_shape_rules(),
-                            tflite_math_rules()}) {
-    for (const TfliteRule& r : rules) out.emplace(r.code, &r);
-  }
-  return out;
+/// The operator that imports `op`; custom ones are looked up as "custom.name".
+ForeignMatch find_rule(const TfliteOperator& op) {
+  return find_foreign_op("tflite", op.custom ? "custom." + op.type : op.type);
 }
 
 /// Integers with scales are refused where they are computed; as weights they become floats.
@@ -50,11 +43,11 @@ std::string node_name(const TfliteFile& file, const TfliteOperator& op) {
                             : file.tensors[static_cast<std::size_t>(op.outputs[0])].name;
 }
 
-void refuse_unknown(const TfliteFile& file, const Rules& rules) {
+void refuse_unknown(const TfliteFile& file) {
   std::set<std::string> missing;
   const TfliteOperator* first = nullptr;
   for (const TfliteOperator& op : file.operators) {
-    if (!op.custom && rules.contains(op.code)) continue;
+    if (find_rule(op).op != nullptr) continue;
     if (first == nullptr) first = &op;
     missing.insert(op.custom ? text(op.type, " (custom)") : op.type);
   }
@@ -101,9 +94,8 @@ Ints input_extents(const TfliteTensor& input, const ImportOptions& options) {
 std::shared_ptr<Graph> import_tflite(const InputFile& from, const ImportOptions& options) {
   ImportBudget budget(options.limits);
   const TfliteFile file(from, budget);
-  const Rules rules = all_rules();
   refuse_quantized(file);
-  refuse_unknown(file, rules);
+  refuse_unknown(file);
   std::vector<std::string> names;
   for (int i : file.inputs) names.push_back(file.tensors[static_cast<std::size_t>(i)].name);
   check_names(options, names);
@@ -114,12 +106,15 @@ std::shared_ptr<Graph> import_tflite(const InputFile& from, const ImportOptions&
     graph.add_input(i, input_extents(file.tensors[static_cast<std::size_t>(i)], options), options);
   }
   for (const TfliteOperator& op : file.operators) {
-    const std::string name = node_name(file, op);
-    const Trail trail("node", name, op.type);
-    rules.at(op.code)->import(TfliteNode(graph, op));
+    TfliteNode node(graph, op);
+    {
+      const Trail trail("node", node.name, node.type);
+      read_tflite_options(op, node);
+    }
+    node.import(find_rule(op));
   }
   for (int i : file.outputs) graph.add_output(i);
-  return graph.take();
+  return graph.builder().take();
 }
 
 }  // namespace stowage

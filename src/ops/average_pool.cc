@@ -2,6 +2,7 @@
 // Average pooling over windows, or over everything (attribute global).
 #include <algorithm>
 
+#include "graph/import_rule.h"
 #include "graph/op_def.h"
 #include "ops/conv/pool.h"
 
@@ -69,8 +70,14 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   offer_pool(request, Slide::Kind::average, out);
 }
 
+void import_pool_2d(ImportNode& node) {
+  node.expect(1, 1);
+  node.out_image(node.emit("average_pool", {node.image(0)}, node.attrs));
+}
+
 constexpr ForeignName kNames[] = {{"onnx", "AveragePool"},
-                                  {"onnx", "GlobalAveragePool", make_global}};
+                                  {"onnx", "GlobalAveragePool", make_global},
+                                  {"tflite", "AVERAGE_POOL_2D", import_pool_2d}};
 
 constexpr const KernelDef* kKernels[] = {&kAveragePool[0], &kAveragePool[1]};
 

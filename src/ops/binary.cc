@@ -305,14 +305,63 @@ void infer_prelu(const InferRef& node) {
   node.set_output(0, node.dtype(0), x.extents());
 }
 
-void import_prelu(ForeignNode& node) {
+void import_prelu(ImportNode& node) {
   if (node.version < 7) node.attrs.set("channel_slope", std::int64_t{1});
 }
 
 /// Before opset 7 broadcasting had to be asked for, and `axis` is meaningless without.
-void import_binary(ForeignNode& node) {
+void import_binary(ImportNode& node) {
   if (node.attrs.integer("broadcast", 0) == 0) node.attrs.erase("axis");
   node.attrs.erase("broadcast");
+}
+
+void import_add_n(ImportNode& node) {
+  node.expect(1, kAnyNumber);
+  node.out(node.emit("sum", node.all_inputs()));
+}
+
+void import_square(ImportNode& node) {
+  node.expect(1, 1);
+  node.out(node.emit("mul", {node.in(0), node.in(0)}));
+}
+
+void import_squared_difference(ImportNode& node) {
+  node.expect(2, 2);
+  const ValueId d = node.emit("sub", {node.in(0), node.in(1)});
+  node.out(node.emit("mul", {d, d}));
+}
+
+/// The remainder has the sign of the divisor: for integers our mod, for floats x - floor(x/y) y.
+void import_floor_mod(ImportNode& node) {
+  node.expect(2, 2);
+  const ValueId x = node.in(0), y = node.in(1);
+  if (!is_float(node.value(x).dtype)) return node.out(node.emit("mod", {x, y}));
+  const ValueId whole = node.emit("floor", {node.emit("div", {x, y})});
+  node.out(node.emit("sub", {x, node.emit("mul", {whole, y})}));
+}
+
+void import_floor_div(ImportNode& node) {
+  node.expect(2, 2);
+  const ValueId x = node.in(0), y = node.in(1);
+  if (is_float(node.value(x).dtype)) {
+    return node.out(node.emit("floor", {node.emit("div", {x, y})}));
+  }
+  // What is left after the remainder of the divisor's sign divides without rest.
+  const ValueId rest = node.emit("mod", {x, y});
+  node.out(node.emit("div", {node.emit("sub", {x, rest}), y}));
+}
+
+/// TFLite's slope broadcasts to x; on images n h w c it is one of c, or of h w c.
+void import_slopes(ImportNode& node) {
+  node.expect(2, 2);
+  const ValueId x = node.in(0), slope = node.in(1);
+  const int rank = node.shape(slope).rank();
+  if (node.shape(x).rank() != 4 || (rank != 1 && rank != 3)) {
+    return node.out(node.emit("prelu", {x, slope}));
+  }
+  const ValueId second = rank == 1 ? node.reshape(slope, {node.shape(slope)[0], 1, 1})
+                                   : node.emit("transpose", {slope}, {{"perm", Ints{2, 0, 1}}});
+  node.out_image(node.emit("prelu", {node.channels_second(x), second}));
 }
 
 std::optional<Activation> prelu_activation(const NodeRef& node) {
@@ -387,18 +436,34 @@ constexpr OpDef with_activation(OpDef op, std::optional<Activation> (*hook)(cons
 }
 
 constexpr OpDef kBinary[] = {
-    record("add", onnx<"Add", import_binary>, infer_binary, reference<Add>, fast<Fn::add>),
-    record("sub", onnx<"Sub", import_binary>, infer_binary, reference<Sub>, fast<Fn::sub>),
-    record("mul", onnx<"Mul", import_binary>, infer_binary, reference<Mul>, fast<Fn::mul>),
-    record("div", onnx<"Div", import_binary>, infer_binary, reference<Div>, fast<Fn::div>),
-    record("pow", onnx<"Pow", import_binary>, infer_pow, pow_reference, fast_pow),
-    record("mod", onnx<"Mod">, infer_binary, mod_reference),
-    record("sum", onnx<"Sum">, infer_variadic, variadic_reference<Add>, fast_chain<Fn::add>),
-    record("min", onnx<"Min">, infer_variadic, variadic_reference<Min>, fast_chain<Fn::min>),
-    record("max", onnx<"Max">, infer_variadic, variadic_reference<Max>, fast_chain<Fn::max>),
+    record("add", named<Onnx<"Add", import_binary>, Tflite<"ADD", takes<2>>>, infer_binary,
+           reference<Add>, fast<Fn::add>),
+    record("sub",
+           named<Onnx<"Sub", import_binary>, Tflite<"SUB", takes<2>>,
+                 Tflite<"SQUARED_DIFFERENCE", import_squared_difference>>,
+           infer_binary, reference<Sub>, fast<Fn::sub>),
+    record(
+        "mul",
+        named<Onnx<"Mul", import_binary>, Tflite<"MUL", takes<2>>, Tflite<"SQUARE", import_square>>,
+        infer_binary, reference<Mul>, fast<Fn::mul>),
+    record("div",
+           named<Onnx<"Div", import_binary>, Tflite<"DIV", takes<2>>,
+                 Tflite<"FLOOR_DIV", import_floor_div>>,
+           infer_binary, reference<Div>, fast<Fn::div>),
+    record("pow", named<Onnx<"Pow", import_binary>, Tflite<"POW", takes<2>>>, infer_pow,
+           pow_reference, fast_pow),
+    record("mod", named<Onnx<"Mod">, Tflite<"FLOOR_MOD", import_floor_mod>>, infer_binary,
+           mod_reference),
+    record("sum", named<Onnx<"Sum">, Tflite<"ADD_N", import_add_n>>, infer_variadic,
+           variadic_reference<Add>, fast_chain<Fn::add>),
+    record("min", named<Onnx<"Min">, Tflite<"MINIMUM", takes<2>>>, infer_variadic,
+           variadic_reference<Min>, fast_chain<Fn::min>),
+    record("max", named<Onnx<"Max">, Tflite<"MAXIMUM", takes<2>>>, infer_variadic,
+           variadic_reference<Max>, fast_chain<Fn::max>),
     record("mean", onnx<"Mean">, infer_mean, mean_reference, fast_mean),
     with_activation(
-        record("prelu", onnx<"PRelu", import_prelu>, infer_prelu, reference<Leak>, fast<Fn::prelu>),
+        record("prelu", named<Onnx<"PRelu", import_prelu>, Tflite<"PRELU", import_slopes>>,
+               infer_prelu, reference<Leak>, fast<Fn::prelu>),
         prelu_activation),
 };
 

@@ -10,7 +10,7 @@ namespace stowage {
 namespace {
 
 /// ONNX writes the dtype as a number (TensorProto.DataType), before opset 6 as its name.
-void import_cast(ForeignNode& node) {
+void import_cast(ImportNode& node) {
   struct Line {
     std::int64_t number;
     std::string_view name, dtype;
@@ -34,6 +34,20 @@ void import_cast(ForeignNode& node) {
     }
   }
   if (number != nullptr) fail(ErrorCode::unsupported, "ONNX data type ", *number);
+}
+
+/// The output's tensor says what is wanted.
+void import_tflite_cast(ImportNode& node) {
+  node.expect(1, 1);
+  node.attrs.set("to", std::string(dtype_name(node.output_dtype())));
+}
+
+/// Constants with scales are f32 as soon as they are read; what is left are 16-bit floats.
+void import_dequantize(ImportNode& node) {
+  node.expect(1, 1);
+  const ValueId x = node.in(0);
+  if (node.value(x).dtype == DType::f32) return node.out(node.emit("identity", {x}));
+  node.attrs.set("to", std::string("f32"));
 }
 
 void infer_cast(const InferRef& node) {
@@ -123,7 +137,8 @@ void axes(const NodeRef& node, AxisLinks& links) {
 
 constexpr OpDef kCast[] = {
     {.name = "cast",
-     .aliases = onnx<"Cast", import_cast>,
+     .aliases = named<Onnx<"Cast", import_cast>, Tflite<"CAST", import_tflite_cast>,
+                      Tflite<"DEQUANTIZE", import_dequantize>>,
      .category = Category::transposable,
      .infer = infer_cast,
      .reference = reference,

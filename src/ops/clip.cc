@@ -62,8 +62,17 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   if (bounds) offer_elementwise(request, out, {Fn::clip, bounds->a, bounds->b}, 1);
 }
 
+template <int Least, int Most>
+void import_relu(ImportNode& node) {
+  node.expect(1, 1);
+  node.attrs.set("min", static_cast<float>(Least));
+  node.attrs.set("max", static_cast<float>(Most));
+}
+
 constexpr OpDef kClip[] = {{.name = "clip",
-                            .aliases = onnx<"Clip">,
+                            .aliases = named<Onnx<"Clip">, Tflite<"RELU6", import_relu<0, 6>>,
+                                             Tflite<"RELU_N1_TO_1", import_relu<-1, 1>>,
+                                             Tflite<"RELU_0_TO_1", import_relu<0, 1>>>,
                             .category = Category::transposable,
                             .infer = infer,
                             .reference = reference,

@@ -161,6 +161,11 @@ void infer_where(const InferRef& node) {
   node.set_output(0, node.dtype(1), broadcast(node.shape(0).extents(), values));
 }
 
+void import_not_equal(ImportNode& node) {
+  node.expect(2, 2);
+  node.out(node.emit("not", {node.emit("equal", {node.in(0), node.in(1)})}));
+}
+
 constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
                        void (*infer)(const InferRef&), void (*reference)(const ReferenceArgs&)) {
   return {.name = name,
@@ -171,19 +176,29 @@ constexpr OpDef record(std::string_view name, std::span<const ForeignName> alias
 }
 
 constexpr OpDef kCompare[] = {
-    record("equal", onnx<"Equal">, infer_compare, compare_reference<Equal>),
-    record("less", onnx<"Less">, infer_compare, compare_reference<Less>),
-    record("greater", onnx<"Greater">, infer_compare, compare_reference<Greater>),
-    record("less_or_equal", onnx<"LessOrEqual">, infer_compare, compare_reference<LessOrEqual>),
-    record("greater_or_equal", onnx<"GreaterOrEqual">, infer_compare,
-           compare_reference<GreaterOrEqual>),
-    record("and", onnx<"And">, infer_logic, logic_reference<And>),
-    record("or", onnx<"Or">, infer_logic, logic_reference<Or>),
+    record("equal", named<Onnx<"Equal">, Tflite<"EQUAL", takes<2>>>, infer_compare,
+           compare_reference<Equal>),
+    record("less", named<Onnx<"Less">, Tflite<"LESS", takes<2>>>, infer_compare,
+           compare_reference<Less>),
+    record("greater", named<Onnx<"Greater">, Tflite<"GREATER", takes<2>>>, infer_compare,
+           compare_reference<Greater>),
+    record("less_or_equal", named<Onnx<"LessOrEqual">, Tflite<"LESS_EQUAL", takes<2>>>,
+           infer_compare, compare_reference<LessOrEqual>),
+    record("greater_or_equal", named<Onnx<"GreaterOrEqual">, Tflite<"GREATER_EQUAL", takes<2>>>,
+           infer_compare, compare_reference<GreaterOrEqual>),
+    record("and", named<Onnx<"And">, Tflite<"LOGICAL_AND", takes<2>>>, infer_logic,
+           logic_reference<And>),
+    record("or", named<Onnx<"Or">, Tflite<"LOGICAL_OR", takes<2>>>, infer_logic,
+           logic_reference<Or>),
     record("xor", onnx<"Xor">, infer_logic, logic_reference<Xor>),
-    record("not", onnx<"Not">, infer_not, not_reference),
+    record(
+        "not",
+        named<Onnx<"Not">, Tflite<"LOGICAL_NOT", takes<1>>, Tflite<"NOT_EQUAL", import_not_equal>>,
+        infer_not, not_reference),
     record("is_nan", onnx<"IsNaN">, infer_is_special, is_special_reference<true>),
     record("is_inf", onnx<"IsInf">, infer_is_special, is_special_reference<false>),
-    record("where", onnx<"Where">, infer_where, where_reference),
+    record("where", named<Onnx<"Where">, Tflite<"SELECT_V2", takes<3>>>, infer_where,
+           where_reference),
 };
 
 }  // namespace

@@ -257,9 +257,64 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
 }
 
+void import_concatenation(ImportNode& node) {
+  node.expect(1, kAnyNumber);
+  node.out(node.activate(node.emit("concat", node.all_inputs(), node.attrs)));
+}
+
+void import_pack(ImportNode& node) {
+  node.expect(1, kAnyNumber);
+  const std::int64_t axis = node.attrs.integer("axis", 0);
+  std::vector<ValueId> parts;
+  for (int i = 0; i < node.input_count(); ++i) {
+    parts.push_back(node.emit("unsqueeze", {node.in(i)}, {{"axes", Ints{axis}}}));
+  }
+  node.out(node.emit("concat", parts, {{"axis", axis}}));
+}
+
+void import_unpack(ImportNode& node) {
+  node.expect(1, 1, node.output_count());
+  const ValueId x = node.in(0);
+  const int axis = normal_axis(node.attrs.integer("axis", 0), node.shape(x).rank());
+  if (node.output_count() < 1 || node.shape(x)[axis] != node.output_count()) {
+    fail(ErrorCode::bad_input, node.shape(x)[axis], " slices for ", node.output_count(),
+         " outputs");
+  }
+  const auto parts =
+      node.emit_many("split", {x}, node.output_count(), {{"axis", std::int64_t{axis}}});
+  for (int i = 0; i < node.output_count(); ++i) {
+    node.out(i, node.emit("squeeze", {parts[at(i)]}, {{"axes", Ints{axis}}}));
+  }
+}
+
+void import_split(ImportNode& node) {
+  node.expect(2, 2, node.output_count());
+  if (node.output_count() < 1) fail(ErrorCode::bad_input, "it has no output");
+  const auto parts =
+      node.emit_many("split", {node.in(1)}, node.output_count(), {{"axis", node.axis(0)}});
+  for (int i = 0; i < node.output_count(); ++i) node.out(i, parts[at(i)]);
+}
+
+void import_split_v(ImportNode& node) {
+  node.expect(3, 3, node.output_count());
+  if (node.output_count() < 1) fail(ErrorCode::bad_input, "it has no output");
+  const ValueId x = node.in(0);
+  const int axis = normal_axis(node.axis(2), node.shape(x).rank());
+  Ints sizes = node.ints(1);
+  // One size may be -1: the rest.
+  std::int64_t known = 0;
+  for (std::int64_t s : sizes) known = checked_add(known, std::max<std::int64_t>(s, 0));
+  const auto free = std::ranges::find(sizes, -1);
+  if (free != sizes.end()) *free = node.shape(x)[axis] - known;
+  const auto parts = node.emit_many("split", {x}, node.output_count(),
+                                    {{"axis", std::int64_t{axis}}, {"split", sizes}});
+  for (int i = 0; i < node.output_count(); ++i) node.out(i, parts[at(i)]);
+}
+
 constexpr OpDef kConcat[] = {
     {.name = "concat",
-     .aliases = onnx<"Concat">,
+     .aliases = named<Onnx<"Concat">, Tflite<"CONCATENATION", import_concatenation>,
+                      Tflite<"PACK", import_pack>>,
      .category = Category::transposable,
      .infer = infer_concat,
      .reference = reference<false>,
@@ -267,7 +322,8 @@ constexpr OpDef kConcat[] = {
      .kernels = std::span(kKernels).first<1>(),
      .axes = link_positions},
     {.name = "split",
-     .aliases = onnx<"Split">,
+     .aliases = named<Onnx<"Split">, Tflite<"SPLIT", import_split>,
+                      Tflite<"SPLIT_V", import_split_v>, Tflite<"UNPACK", import_unpack>>,
      .category = Category::transposable,
      .infer = infer_split,
      .reference = reference<true>,

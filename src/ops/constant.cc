@@ -157,14 +157,38 @@ void range_reference(const ReferenceArgs& args) {
   });
 }
 
+void import_zeros_like(ImportNode& node) {
+  node.expect(1, 1);
+  const Value& x = node.value(node.in(0));
+  node.out(node.constant(Tensor(x.dtype, x.shape)));
+}
+
+/// TFLite: the extents in the integer type that the file wants.
+void import_shape(ImportNode& node) {
+  node.expect(1, 1);
+  const Shape s = node.shape(node.in(0));
+  const DType dtype = node.output_dtype();
+  Tensor t(dtype, Shape("a", {s.rank()}));
+  for (int i = 0; i < s.rank(); ++i) {
+    if (dtype == DType::i64) {
+      t.as<std::int64_t>()[at(i)] = s[i];
+    } else if (dtype == DType::i32 && s[i] <= std::numeric_limits<std::int32_t>::max()) {
+      t.as<std::int32_t>()[at(i)] = static_cast<std::int32_t>(s[i]);
+    } else {
+      fail(ErrorCode::bad_input, "the extent ", s[i], " as ", dtype_name(dtype));
+    }
+  }
+  node.out(node.constant(std::move(t)));
+}
+
 constexpr OpDef kConstant[] = {
     {.name = "constant",
-     .aliases = onnx<"Constant">,
+     .aliases = named<Onnx<"Constant">, Tflite<"ZEROS_LIKE", import_zeros_like>>,
      .infer = infer_constant,
      .reference = constant_reference,
      .axes = link_nothing},
     {.name = "shape",
-     .aliases = onnx<"Shape">,
+     .aliases = named<Onnx<"Shape">, Tflite<"SHAPE", import_shape>>,
      .infer = infer_shape,
      .reference = shape_reference,
      .axes = link_nothing},
@@ -179,7 +203,7 @@ constexpr OpDef kConstant[] = {
      .reference = constant_of_shape_reference,
      .axes = link_nothing},
     {.name = "range",
-     .aliases = onnx<"Range">,
+     .aliases = named<Onnx<"Range">, Tflite<"RANGE", takes<3>>>,
      .infer = infer_range,
      .reference = range_reference,
      .axes = link_nothing},

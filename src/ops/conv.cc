@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "graph/import_rule.h"
 #include "graph/op_def.h"
 #include "ops/conv/depthwise.h"
 #include "ops/conv/pixel_conv.h"
@@ -118,7 +119,43 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 
 void axes(const NodeRef& node, AxisLinks& links) { link_convolution(node, links, "o", "i"); }
 
-constexpr ForeignName kNames[] = {{"onnx", "Conv"}};
+/// TFLite's weights as they lie, of rank 4.
+ValueId filter(ImportNode& node) {
+  const ValueId w = node.in(1);
+  if (node.shape(w).rank() != 4) {
+    fail(ErrorCode::bad_input, "the weights have rank ", node.shape(w).rank(), ", not 4");
+  }
+  return w;
+}
+
+void import_conv_2d(ImportNode& node) {
+  node.expect(2, 3);
+  const ValueId x = node.image(0);
+  const ValueId w = node.emit("transpose", {filter(node)}, {{"perm", Ints{0, 3, 1, 2}}});
+  // A group takes as many channels as the weights have.
+  const std::int64_t channels = node.shape(x)[1], taken = node.shape(w)[1];
+  if (taken < 1 || channels % taken != 0) {
+    fail(ErrorCode::bad_input, "the weights take ", taken, " channels of ", channels);
+  }
+  node.attrs.set("group", std::max(channels / taken, std::int64_t{1}));
+  node.out_image(node.emit("conv", {x, w, node.optional(2)}, node.attrs));
+}
+
+/// Weights 1 h w (c m): each input channel makes m output channels, which follow each other.
+void import_depthwise_conv_2d(ImportNode& node) {
+  node.expect(2, 3);
+  const ValueId x = node.image(0);
+  if (node.shape(filter(node))[0] != 1) {
+    fail(ErrorCode::bad_input, "depthwise weights of shape ", node.shape(node.in(1)).extents());
+  }
+  const ValueId w = node.emit("transpose", {node.in(1)}, {{"perm", Ints{3, 0, 1, 2}}});
+  node.attrs.set("group", node.shape(x)[1]);
+  node.out_image(node.emit("conv", {x, w, node.optional(2)}, node.attrs));
+}
+
+constexpr ForeignName kNames[] = {{"onnx", "Conv"},
+                                  {"tflite", "CONV_2D", import_conv_2d},
+                                  {"tflite", "DEPTHWISE_CONV_2D", import_depthwise_conv_2d}};
 
 constexpr const KernelDef* kKernels[] = {&kConvBlocked, &kConvChannelsLast, &kConvDepthwise};
 

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "graph/import_rule.h"
 #include "graph/op_def.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/tiles.h"
@@ -406,7 +407,36 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 
 void axes(const NodeRef& node, AxisLinks& links) { link_convolution(node, links, "i", "o"); }
 
-constexpr ForeignName kNames[] = {{"onnx", "ConvTranspose"}};
+/// TFLite's inputs: extents of the output, weights o h w i, x, bias. What the extents leave out of
+/// the full result is cut, with SAME evenly, else at the end.
+void import_transpose_conv(ImportNode& node) {
+  node.expect(3, 4);
+  const Ints wanted = node.ints(0);
+  const ValueId x = node.image(2), weights = node.in(1);
+  if (node.shape(weights).rank() != 4) {
+    fail(ErrorCode::bad_input, "the weights have rank ", node.shape(weights).rank(), ", not 4");
+  }
+  const ValueId w = node.emit("transpose", {weights}, {{"perm", Ints{3, 0, 1, 2}}});
+  if (wanted.size() != 4) fail(ErrorCode::bad_input, "its output has rank ", wanted.size());
+  const bool same = node.attrs.string("auto_pad", "") == "SAME_UPPER";
+  const Ints strides = node.attrs.integers("strides");
+  Ints pads(4, 0), extra(2, 0);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto axis = static_cast<int>(i) + 2;
+    const std::int64_t full =
+        checked_add(checked_mul(node.shape(x)[axis] - 1, strides[i]), node.shape(w)[axis]);
+    const std::int64_t cut =
+        full - std::clamp<std::int64_t>(wanted[i + 1], 0, std::int64_t{1} << 40);
+    extra[i] = std::max<std::int64_t>(-cut, 0);
+    pads[i] = same ? std::max<std::int64_t>(cut, 0) / 2 : 0;
+    pads[i + 2] = std::max<std::int64_t>(cut, 0) - pads[i];
+  }
+  node.out_image(node.emit("conv_transpose", {x, w, node.optional(3)},
+                           {{"strides", strides}, {"pads", pads}, {"output_padding", extra}}));
+}
+
+constexpr ForeignName kNames[] = {{"onnx", "ConvTranspose"},
+                                  {"tflite", "TRANSPOSE_CONV", import_transpose_conv}};
 
 constexpr OpDef kOps[] = {{
     .name = "conv_transpose",

@@ -148,9 +148,111 @@ void axes(const NodeRef& node, AxisLinks& links) {
   links.link(node.node().inputs[0], 0, node.node().outputs[0], 0);
 }
 
+template <FixedString Op>
+void import_blocks(ImportNode& node) {
+  node.expect(1, 1);
+  node.out_image(node.emit(Op.text, {node.image(0)}, node.attrs));
+}
+
+struct BatchBlocks {
+  Ints sizes, cuts;  ///< a block size an axis; two pads or crops an axis
+};
+
+/// Inputs 1 and 2 of SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND.
+BatchBlocks batch_blocks(ImportNode& node) {
+  node.expect(3, 3);
+  BatchBlocks b{node.ints(1), node.ints(2)};
+  const int rank = node.shape(node.in(0)).rank();
+  if (b.sizes.empty() || static_cast<int>(b.sizes.size()) + 1 > rank ||
+      b.cuts.size() != 2 * b.sizes.size()) {
+    fail(ErrorCode::bad_input, b.sizes.size(), " block sizes and ", b.cuts.size(),
+         " pads for an input of rank ", rank);
+  }
+  for (std::int64_t s : b.sizes) {
+    if (s < 1) fail(ErrorCode::bad_input, "a block size is ", s);
+  }
+  for (std::int64_t c : b.cuts) {
+    if (c < 0) fail(ErrorCode::bad_input, "a pad is ", c);
+  }
+  // Each block size adds an axis on the way.
+  if (rank + static_cast<int>(b.sizes.size()) > kMaxRank) {
+    fail(ErrorCode::limit, "it needs rank ", rank + static_cast<int>(b.sizes.size()));
+  }
+  return b;
+}
+
+/// Pads, splits each blocked axis into (a, block), and moves the blocks to the batch.
+void import_space_to_batch(ImportNode& node) {
+  const BatchBlocks b = batch_blocks(node);
+  const std::size_t m = b.sizes.size();
+  ValueId v = node.in(0);
+  const auto rank = static_cast<std::size_t>(node.shape(v).rank());
+  Ints pads(2 * rank, 0);
+  for (std::size_t i = 0; i < m; ++i) {
+    pads[i + 1] = b.cuts[2 * i];
+    pads[rank + i + 1] = b.cuts[2 * i + 1];
+  }
+  v = node.emit("pad", {v}, {{"pads", pads}});
+  const Shape padded = node.shape(v);
+  Ints split{padded[0]}, perm, merged{padded[0]};
+  for (std::size_t i = 0; i < m; ++i) {
+    const std::int64_t extent = padded[static_cast<int>(i) + 1];
+    if (extent % b.sizes[i] != 0) {
+      fail(ErrorCode::bad_input, "blocks of ", b.sizes[i], " do not fill ", extent);
+    }
+    split.insert(split.end(), {extent / b.sizes[i], b.sizes[i]});
+    perm.push_back(static_cast<std::int64_t>(2 * i + 2));
+    merged[0] = checked_mul(merged[0], b.sizes[i]);
+    merged.push_back(extent / b.sizes[i]);
+  }
+  perm.push_back(0);
+  for (std::size_t i = 0; i < m; ++i) perm.push_back(static_cast<std::int64_t>(2 * i + 1));
+  for (std::size_t i = m + 1; i < rank; ++i) {
+    split.push_back(padded[static_cast<int>(i)]);
+    merged.push_back(padded[static_cast<int>(i)]);
+    perm.push_back(static_cast<std::int64_t>(i + m));
+  }
+  v = node.emit("transpose", {node.reshape(v, split)}, {{"perm", perm}});
+  node.out(node.reshape(v, merged));
+}
+
+/// The way back: blocks leave the batch, each joins its axis, and crops cut the ends.
+void import_batch_to_space(ImportNode& node) {
+  const BatchBlocks b = batch_blocks(node);
+  const std::size_t m = b.sizes.size();
+  ValueId v = node.in(0);
+  const Shape from = node.shape(v);
+  std::int64_t all = 1;
+  for (std::int64_t s : b.sizes) all = checked_mul(all, s);
+  if (from[0] % all != 0)
+    fail(ErrorCode::bad_input, "a batch of ", from[0], " for ", all, " blocks");
+  Ints split(b.sizes), perm{static_cast<std::int64_t>(m)}, merged{from[0] / all};
+  split.push_back(from[0] / all);
+  Ints starts, ends, axes;
+  for (std::size_t i = 0; i < m; ++i) {
+    const std::int64_t extent = from[static_cast<int>(i) + 1];
+    split.push_back(extent);
+    perm.insert(perm.end(), {static_cast<std::int64_t>(m + 1 + i), static_cast<std::int64_t>(i)});
+    merged.push_back(checked_mul(extent, b.sizes[i]));
+    axes.push_back(static_cast<std::int64_t>(i) + 1);
+    starts.push_back(b.cuts[2 * i]);
+    ends.push_back(std::max<std::int64_t>(merged.back() - b.cuts[2 * i + 1], 0));
+  }
+  for (int i = static_cast<int>(m) + 1; i < from.rank(); ++i) {
+    split.push_back(from[i]);
+    merged.push_back(from[i]);
+    perm.push_back(static_cast<std::int64_t>(m) + i);
+  }
+  v = node.emit("transpose", {node.reshape(v, split)}, {{"perm", perm}});
+  v = node.reshape(v, merged);
+  node.out(node.emit("slice", {v}, {{"starts", starts}, {"ends", ends}, {"axes", axes}}));
+}
+
 constexpr OpDef kDepthToSpace[] = {
     {.name = "depth_to_space",
-     .aliases = onnx<"DepthToSpace">,
+     .aliases =
+         named<Onnx<"DepthToSpace">, Tflite<"DEPTH_TO_SPACE", import_blocks<"depth_to_space">>,
+               Tflite<"BATCH_TO_SPACE_ND", import_batch_to_space>>,
      .category = Category::fixed,
      .infer = infer_depth_to_space,
      .reference = reference<true>,
@@ -158,7 +260,9 @@ constexpr OpDef kDepthToSpace[] = {
      .kernels = std::span(kKernels).first<1>(),
      .axes = axes},
     {.name = "space_to_depth",
-     .aliases = onnx<"SpaceToDepth">,
+     .aliases =
+         named<Onnx<"SpaceToDepth">, Tflite<"SPACE_TO_DEPTH", import_blocks<"space_to_depth">>,
+               Tflite<"SPACE_TO_BATCH_ND", import_space_to_batch>>,
      .category = Category::fixed,
      .infer = infer_space_to_depth,
      .reference = reference<false>,

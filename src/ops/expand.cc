@@ -80,9 +80,21 @@ void tile_offers(const OfferRequest& request, std::vector<Offer>& out) {
   offer_copy(request, out, kTile, TileParams{});
 }
 
+template <int From, int Extents>
+void import_expand(ImportNode& node) {
+  node.expect(2, 2);
+  node.out(node.emit("expand", {node.in(From)}, {{"shape", node.ints(Extents)}}));
+}
+
+void import_tile(ImportNode& node) {
+  node.expect(2, 2);
+  node.out(node.emit("tile", {node.in(0)}, {{"repeats", node.ints(1)}}));
+}
+
 constexpr OpDef kExpand[] = {
     {.name = "expand",
-     .aliases = onnx<"Expand">,
+     .aliases = named<Onnx<"Expand">, Tflite<"BROADCAST_TO", import_expand<0, 1>>,
+                      Tflite<"FILL", import_expand<1, 0>>>,
      .category = Category::transposable,
      .infer = infer_expand,
      .reference = expand_reference,
@@ -90,7 +102,7 @@ constexpr OpDef kExpand[] = {
      .kernels = elementwise_kernel("expand"),
      .axes = link_elementwise},
     {.name = "tile",
-     .aliases = onnx<"Tile">,
+     .aliases = named<Onnx<"Tile">, Tflite<"TILE", import_tile>>,
      .category = Category::transposable,
      .infer = infer_tile,
      .reference = tile_reference,

@@ -197,9 +197,24 @@ void gather_offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
 }
 
+void import_gather(ImportNode& node) {
+  node.expect(2, 2);
+  const std::int64_t batch_dims = node.attrs.integer("batch_dims", 0);
+  if (batch_dims != 0) fail(ErrorCode::unsupported, "batch_dims is ", batch_dims);
+  node.out(
+      node.emit("gather", {node.in(0), node.in(1)}, {{"axis", node.attrs.integer("axis", 0)}}));
+}
+
+/// Indices of rows, then the table.
+void import_embedding_lookup(ImportNode& node) {
+  node.expect(2, 2);
+  node.out(node.emit("gather", {node.in(1), node.in(0)}, {{"axis", std::int64_t{0}}}));
+}
+
 constexpr OpDef kGather[] = {
     {.name = "gather",
-     .aliases = onnx<"Gather">,
+     .aliases = named<Onnx<"Gather">, Tflite<"GATHER", import_gather>,
+                      Tflite<"EMBEDDING_LOOKUP", import_embedding_lookup>>,
      .infer = infer_gather,
      .reference = gather_reference,
      .offers = gather_offers,
@@ -211,7 +226,7 @@ constexpr OpDef kGather[] = {
      .reference = gather_elements_reference,
      .axes = link_nothing},
     {.name = "gather_nd",
-     .aliases = onnx<"GatherND">,
+     .aliases = named<Onnx<"GatherND">, Tflite<"GATHER_ND", takes<2>>>,
      .infer = infer_gather_nd,
      .reference = gather_nd_reference,
      .axes = link_nothing},

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "graph/import_rule.h"
 #include "graph/op_def.h"
 #include "ops/conv/matrix.h"
 
@@ -211,7 +212,33 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   out.push_back(std::move(o));
 }
 
-constexpr ForeignName kNames[] = {{"onnx", "Gemm"}};
+/// TFLite: rows of the input times rows of the weights (o i). All axes but the last are rows,
+/// unless the weights say otherwise.
+void import_fully_connected(ImportNode& node) {
+  node.expect(2, 3);
+  if (node.flag("weights_format")) fail(ErrorCode::unsupported, "shuffled weights");
+  const ValueId x = node.in(0), w = node.in(1);
+  const Shape from = node.shape(x), weights = node.shape(w);
+  if (weights.rank() != 2 || weights[1] < 1 || from.elements() % weights[1] != 0) {
+    fail(ErrorCode::bad_input, "weights of shape ", weights.extents(), " for an input of shape ",
+         from.extents());
+  }
+  const ValueId rows = node.reshape(x, {from.elements() / weights[1], weights[1]});
+  ValueId y = node.emit("gemm", {rows, w, node.optional(2)}, {{"transB", std::int64_t{1}}});
+  y = node.activate(y);
+  if (node.flag("keep_num_dims")) {
+    if (from.rank() < 1 || from[from.rank() - 1] != weights[1]) {
+      fail(ErrorCode::bad_input, "keep_num_dims with an input of shape ", from.extents());
+    }
+    Ints extents(from.extents().begin(), from.extents().end());
+    extents.back() = weights[0];
+    y = node.reshape(y, extents);
+  }
+  node.out(y);
+}
+
+constexpr ForeignName kNames[] = {{"onnx", "Gemm"},
+                                  {"tflite", "FULLY_CONNECTED", import_fully_connected}};
 
 constexpr OpDef kOps[] = {{
     .name = "gemm",

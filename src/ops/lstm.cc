@@ -339,7 +339,97 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   out.push_back(std::move(o));
 }
 
-constexpr ForeignName kNames[] = {{"onnx", "LSTM"}};
+/// Inputs of UNIDIRECTIONAL_SEQUENCE_LSTM.
+enum LstmInput : int {
+  kInput = 0,
+  kInputWeights = 1,      // of input, forget, cell, output gate
+  kRecurrentWeights = 5,  // likewise
+  kPeephole = 9,          // of input, forget, output gate
+  kBias = 12,             // of input, forget, cell, output gate
+  kProjection = 16,       // weights, bias
+  kState = 18,            // output, cell
+  kLayerNorm = 20,        // of four gates
+  kLstmInputs = 24,
+};
+
+/// Our gates are input, output, forget, cell; the file's input, forget, cell, output.
+constexpr int kGates[] = {0, 3, 1, 2};
+
+/// Four gates' weights (or biases) as one value of the directions 1 and 4 * cells.
+ValueId gates(ImportNode& node, int first, const Ints& extents) {
+  std::vector<ValueId> parts;
+  for (const int g : kGates) {
+    const ValueId v = node.in(first + g);
+    if (!std::ranges::equal(node.shape(v).extents(), extents)) {
+      fail(ErrorCode::bad_input, "input ", first + g, " has the shape ", node.shape(v).extents(),
+           ", not ", std::span(extents));
+    }
+    parts.push_back(v);
+  }
+  return node.emit("concat", parts, {{"axis", std::int64_t{0}}});
+}
+
+ValueId one_direction(ImportNode& node, ValueId v) {
+  return node.emit("unsqueeze", {v}, {{"axes", Ints{0}}});
+}
+
+/// Biases of the input, and none of the recurrence.
+ValueId lstm_bias(ImportNode& node, std::int64_t cells) {
+  Tensor none(DType::f32, Shape("a", {checked_mul(4, cells)}));
+  const ValueId zero = node.constant(std::move(none));
+  return one_direction(
+      node, node.emit("concat", {gates(node, kBias, {cells}), zero}, {{"axis", std::int64_t{0}}}));
+}
+
+/// A state that the file gives is an input of the graph or a constant; a variable begins at zero
+/// in every run.
+ValueId lstm_state(ImportNode& node, int i) {
+  if (!node.has(i) || node.is_state(i)) return kNoValue;
+  return one_direction(node, node.in(i));
+}
+
+void import_sequence_lstm(ImportNode& node) {
+  node.expect(kBias + 4, kLstmInputs);
+  const auto refuse = [&](int first, int count, std::string_view what) {
+    for (int i = first; i < first + count; ++i) {
+      if (node.has(i)) fail(ErrorCode::unsupported, "an LSTM with ", what);
+    }
+  };
+  refuse(kPeephole, 3, "peepholes");
+  refuse(kProjection, 2, "a projection");
+  refuse(kLayerNorm, 4, "layer normalisation");
+  if (!node.has(kInputWeights)) {
+    fail(ErrorCode::unsupported, "an LSTM whose input and forget gates are coupled");
+  }
+  if (node.activation.op != "tanh") {
+    fail(ErrorCode::unsupported, "an LSTM whose activation is not tanh");
+  }
+  if (node.flag("diagonal_recurrent_tensors")) {
+    fail(ErrorCode::unsupported, "an LSTM with diagonal recurrent weights");
+  }
+  const ValueId x = node.in(kInput);
+  const Shape first = node.shape(node.in(kInputWeights));
+  if (node.shape(x).rank() != 3 || first.rank() != 2) {
+    fail(ErrorCode::bad_input, "an input of rank ", node.shape(x).rank(), ", weights of rank ",
+         first.rank());
+  }
+  const std::int64_t cells = first[0], inputs = node.shape(x)[2];
+  const ValueId w = one_direction(node, gates(node, kInputWeights, {cells, inputs}));
+  const ValueId r = one_direction(node, gates(node, kRecurrentWeights, {cells, cells}));
+  const ValueId b = lstm_bias(node, cells);
+  const ValueId h = lstm_state(node, kState), c = lstm_state(node, kState + 1);
+  // Ours has the time first, and the direction between time and batch in its output.
+  const bool batch_first = !node.flag("time_major");
+  const ValueId steps = batch_first ? node.emit("transpose", {x}, {{"perm", Ints{1, 0, 2}}}) : x;
+  const ValueId y = node.emit(
+      "lstm", {steps, w, r, b, kNoValue, h, c},
+      {{"hidden_size", cells}, {"cell_clip", std::max(node.attrs.real("cell_clip", 0), 0.0f)}});
+  const ValueId rows = node.emit("squeeze", {y}, {{"axes", Ints{1}}});
+  node.out(batch_first ? node.emit("transpose", {rows}, {{"perm", Ints{1, 0, 2}}}) : rows);
+}
+
+constexpr ForeignName kNames[] = {{"onnx", "LSTM"},
+                                  {"tflite", "UNIDIRECTIONAL_SEQUENCE_LSTM", import_sequence_lstm}};
 
 constexpr OpDef kOps[] = {{.name = "lstm",
                            .aliases = kNames,

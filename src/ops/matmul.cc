@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "graph/import_rule.h"
 #include "graph/op_def.h"
 #include "ops/conv/matrix.h"
 #include "ops/elementwise/functions.h"
@@ -253,7 +254,25 @@ void axes(const NodeRef& node, AxisLinks& links) {
   }
 }
 
-constexpr ForeignName kNames[] = {{"onnx", "MatMul"}};
+ValueId last_two_swapped(ImportNode& node, ValueId v) {
+  Ints perm;
+  const int rank = node.shape(v).rank();
+  if (rank < 2) fail(ErrorCode::bad_input, "a matrix of rank ", rank);
+  for (int i = 0; i < rank; ++i) perm.push_back(i);
+  std::swap(perm[perm.size() - 2], perm[perm.size() - 1]);
+  return node.emit("transpose", {v}, {{"perm", perm}});
+}
+
+void import_batch_matmul(ImportNode& node) {
+  node.expect(2, 2);
+  ValueId a = node.in(0), b = node.in(1);
+  if (node.flag("adj_x")) a = last_two_swapped(node, a);
+  if (node.flag("adj_y")) b = last_two_swapped(node, b);
+  node.out(node.emit("matmul", {a, b}));
+}
+
+constexpr ForeignName kNames[] = {{"onnx", "MatMul"},
+                                  {"tflite", "BATCH_MATMUL", import_batch_matmul}};
 
 constexpr OpDef kOps[] = {{
     .name = "matmul",

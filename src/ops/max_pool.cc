@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "graph/import_rule.h"
 #include "graph/op_def.h"
 #include "ops/conv/pool.h"
 
@@ -95,7 +96,14 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   if (!request.node.has_output(1)) offer_pool(request, Slide::Kind::max, out);
 }
 
-constexpr ForeignName kNames[] = {{"onnx", "MaxPool"}, {"onnx", "GlobalMaxPool", make_global}};
+void import_pool_2d(ImportNode& node) {
+  node.expect(1, 1);
+  node.out_image(node.emit("max_pool", {node.image(0)}, node.attrs));
+}
+
+constexpr ForeignName kNames[] = {{"onnx", "MaxPool"},
+                                  {"onnx", "GlobalMaxPool", make_global},
+                                  {"tflite", "MAX_POOL_2D", import_pool_2d}};
 
 constexpr const KernelDef* kKernels[] = {&kMaxPool[0], &kMaxPool[1]};
 

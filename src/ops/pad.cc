@@ -62,7 +62,7 @@ void infer(const InferRef& node) {
 }
 
 /// Before opset 2 the attribute was called paddings.
-void import_pad(ForeignNode& node) {
+void import_pad(ImportNode& node) {
   if (node.attrs.has("paddings")) node.attrs.set("pads", node.attrs.integers("paddings"));
 }
 
@@ -157,14 +157,46 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   offer_copy(request, out, kKernel, params);
 }
 
-constexpr OpDef kPad[] = {{.name = "pad",
-                           .aliases = onnx<"Pad", import_pad>,
-                           .category = Category::transposable,
-                           .infer = infer,
-                           .reference = reference,
-                           .offers = offers,
-                           .kernels = kKernels,
-                           .axes = link_positions}};
+/// TFLite's pairs (before, after) of every axis become all befores, then all afters.
+Ints pads_of_pairs(ImportNode& node) {
+  const Ints pairs = node.ints(1);
+  const int rank = node.shape(node.in(0)).rank();
+  if (pairs.size() != at(2 * rank)) {
+    fail(ErrorCode::bad_input, pairs.size(), " pads for rank ", rank);
+  }
+  Ints pads(pairs.size());
+  for (std::size_t i = 0; i < at(rank); ++i) {
+    pads[i] = pairs[2 * i];
+    pads[i + at(rank)] = pairs[2 * i + 1];
+    if (pads[i] < 0 || pads[i + at(rank)] < 0) fail(ErrorCode::bad_input, "a pad is negative");
+  }
+  return pads;
+}
+
+void import_pairs(ImportNode& node) {
+  node.expect(2, 3);
+  const Ints pads = pads_of_pairs(node);
+  node.out(node.emit("pad", {node.in(0), kNoValue, node.optional(2)}, {{"pads", pads}}));
+}
+
+void import_mirror(ImportNode& node) {
+  node.expect(2, 2);
+  const std::string mode = node.attrs.string("mode", "");
+  if (mode != "reflect") fail(ErrorCode::unsupported, mode, " padding");
+  const Ints pads = pads_of_pairs(node);
+  node.out(node.emit("pad", {node.in(0)}, {{"pads", pads}, {"mode", mode}}));
+}
+
+constexpr OpDef kPad[] = {
+    {.name = "pad",
+     .aliases = named<Onnx<"Pad", import_pad>, Tflite<"PAD", import_pairs>,
+                      Tflite<"PADV2", import_pairs>, Tflite<"MIRROR_PAD", import_mirror>>,
+     .category = Category::transposable,
+     .infer = infer,
+     .reference = reference,
+     .offers = offers,
+     .kernels = kKernels,
+     .axes = link_positions}};
 
 }  // namespace
 

@@ -467,6 +467,43 @@ void arg_offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
 }
 
+template <FixedString Op>
+void import_reduce(ImportNode& node) {
+  node.expect(2, 2);
+  const ValueId x = node.in(0);
+  Ints axes = node.ints(1);
+  // TFLite allows an axis twice; no axis at all means nothing is reduced.
+  for (std::int64_t& a : axes) a = normal_axis(a, node.shape(x).rank());
+  std::ranges::sort(axes);
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  if (axes.empty()) return node.out(node.emit("identity", {x}));
+  const std::int64_t keep = node.attrs.integer("keepdims", 0);
+  node.out(node.emit(Op.text, {x}, {{"axes", axes}, {"keepdims", keep}}));
+}
+
+template <FixedString Op>
+void import_arg(ImportNode& node) {
+  node.expect(2, 2);
+  const std::int64_t axis = node.axis(1);
+  const ValueId y =
+      node.emit(Op.text, {node.in(0)}, {{"axis", axis}, {"keepdims", std::int64_t{0}}});
+  const DType to = node.output_dtype();
+  if (to == DType::i64) return node.out(y);
+  node.out(node.emit("cast", {y}, {{"to", std::string(dtype_name(to))}}));
+}
+
+/// x / sqrt(max(sum of x^2 along the last axis, 1e-6))
+void import_l2_normalization(ImportNode& node) {
+  node.expect(1, 1);
+  const ValueId x = node.in(0);
+  const int rank = node.shape(x).rank();
+  if (rank < 1) fail(ErrorCode::bad_input, "its input is a scalar");
+  const ValueId sum = node.emit("reduce_sum_square", {x},
+                                {{"axes", Ints{rank - 1}}, {"keepdims", std::int64_t{1}}});
+  const ValueId floor = node.emit("max", {sum, node.constant(1e-6f)});
+  node.out(node.emit("div", {x, node.emit("sqrt", {floor})}));
+}
+
 using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
 
 constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
@@ -484,25 +521,32 @@ constexpr OpDef record(std::string_view name, std::span<const ForeignName> alias
 }
 
 constexpr OpDef kReduce[] = {
-    record("reduce_sum", onnx<"ReduceSum">, infer_reduce_numbers, reference<Sum>, offers<true>,
-           kOnly<kSum>),
-    record("reduce_mean", onnx<"ReduceMean">, infer_reduce_numbers, reference<Mean>, offers<true>,
-           kOnly<kMean>),
-    record("reduce_prod", onnx<"ReduceProd">, infer_reduce_numbers, reference<Prod>),
+    record("reduce_sum", named<Onnx<"ReduceSum">, Tflite<"SUM", import_reduce<"reduce_sum">>>,
+           infer_reduce_numbers, reference<Sum>, offers<true>, kOnly<kSum>),
+    record("reduce_mean", named<Onnx<"ReduceMean">, Tflite<"MEAN", import_reduce<"reduce_mean">>>,
+           infer_reduce_numbers, reference<Mean>, offers<true>, kOnly<kMean>),
+    record("reduce_prod",
+           named<Onnx<"ReduceProd">, Tflite<"REDUCE_PROD", import_reduce<"reduce_prod">>>,
+           infer_reduce_numbers, reference<Prod>),
     record("reduce_l1", onnx<"ReduceL1">, infer_reduce_numbers, reference<L1>, offers<true>,
            kOnly<kL1>),
-    record("reduce_l2", onnx<"ReduceL2">, infer_reduce_numbers, reference<L2>, offers<true>,
-           kOnly<kL2>),
+    record("reduce_l2",
+           named<Onnx<"ReduceL2">, Tflite<"L2_NORMALIZATION", import_l2_normalization>>,
+           infer_reduce_numbers, reference<L2>, offers<true>, kOnly<kL2>),
     record("reduce_sum_square", onnx<"ReduceSumSquare">, infer_reduce_numbers, reference<SumSquare>,
            offers<true>, kOnly<kSumSquare>),
     record("reduce_log_sum", onnx<"ReduceLogSum">, infer_reduce_numbers, reference<LogSum>),
     record("reduce_log_sum_exp", onnx<"ReduceLogSumExp">, infer_log_sum_exp, log_sum_exp_reference),
-    record("reduce_max", onnx<"ReduceMax">, infer_reduce, extreme_reference<true>, offers<false>,
-           kOnly<kMax>),
-    record("reduce_min", onnx<"ReduceMin">, infer_reduce, extreme_reference<false>, offers<false>,
-           kOnly<kMin>),
-    record("arg_max", onnx<"ArgMax">, infer_arg, arg_reference<true>, arg_offers, kOnly<kArgMax>),
-    record("arg_min", onnx<"ArgMin">, infer_arg, arg_reference<false>, arg_offers, kOnly<kArgMin>),
+    record("reduce_max",
+           named<Onnx<"ReduceMax">, Tflite<"REDUCE_MAX", import_reduce<"reduce_max">>>,
+           infer_reduce, extreme_reference<true>, offers<false>, kOnly<kMax>),
+    record("reduce_min",
+           named<Onnx<"ReduceMin">, Tflite<"REDUCE_MIN", import_reduce<"reduce_min">>>,
+           infer_reduce, extreme_reference<false>, offers<false>, kOnly<kMin>),
+    record("arg_max", named<Onnx<"ArgMax">, Tflite<"ARG_MAX", import_arg<"arg_max">>>, infer_arg,
+           arg_reference<true>, arg_offers, kOnly<kArgMax>),
+    record("arg_min", named<Onnx<"ArgMin">, Tflite<"ARG_MIN", import_arg<"arg_min">>>, infer_arg,
+           arg_reference<false>, arg_offers, kOnly<kArgMin>),
     record("cum_sum", onnx<"CumSum">, infer_cumulative, cumulative_reference<Sum>, nullptr, {},
            link_positions),
     record("cum_prod", onnx<"CumProd">, infer_cumulative, cumulative_reference<Prod>, nullptr, {},

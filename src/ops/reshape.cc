@@ -201,9 +201,24 @@ void identity_offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
 }
 
+/// TFLite's shape is input 1, or an option in old files.
+void import_reshape(ImportNode& node) {
+  node.expect(1, 2);
+  if (!node.has(1) && !node.attrs.has("shape")) fail(ErrorCode::bad_input, "it has no shape");
+  Ints shape = node.has(1) ? node.ints(1) : node.attrs.integers("shape");
+  // TOCO wrote a scalar's shape as one 0.
+  if (!node.has(1) && shape == Ints{0}) shape.clear();
+  node.out(node.emit("reshape", {node.in(0)}, {{"shape", shape}, {"allowzero", std::int64_t{1}}}));
+}
+
+void import_expand_dims(ImportNode& node) {
+  node.expect(2, 2);
+  node.out(node.emit("unsqueeze", {node.in(0)}, {{"axes", Ints{node.axis(1)}}}));
+}
+
 constexpr OpDef kReshape[] = {
     {.name = "reshape",
-     .aliases = onnx<"Reshape">,
+     .aliases = named<Onnx<"Reshape">, Tflite<"RESHAPE", import_reshape>>,
      .infer = infer_reshape,
      .reference = copy_reference,
      .offers = relabel_offers,
@@ -215,13 +230,13 @@ constexpr OpDef kReshape[] = {
      .offers = relabel_offers,
      .axes = link_nothing},
     {.name = "squeeze",
-     .aliases = onnx<"Squeeze">,
+     .aliases = named<Onnx<"Squeeze">, Tflite<"SQUEEZE", takes<1>>>,
      .infer = infer_squeeze,
      .reference = copy_reference,
      .offers = relabel_offers,
      .axes = link_kept},
     {.name = "unsqueeze",
-     .aliases = onnx<"Unsqueeze">,
+     .aliases = named<Onnx<"Unsqueeze">, Tflite<"EXPAND_DIMS", import_expand_dims>>,
      .infer = infer_unsqueeze,
      .reference = copy_reference,
      .offers = relabel_offers,

@@ -148,7 +148,7 @@ void infer(const InferRef& node) {
 }
 
 /// Opset 10: scales are input 1, coordinates are asymmetric, nearest is floor.
-void import_resize(ForeignNode& node) {
+void import_resize(ImportNode& node) {
   if (node.version >= 11) return;
   node.attrs.set("scales_first", std::int64_t{1});
   node.attrs.set("coordinate_transformation_mode", std::string("asymmetric"));
@@ -158,9 +158,50 @@ void import_resize(ForeignNode& node) {
   }
 }
 
-void import_upsample(ForeignNode& node) {
+void import_upsample(ImportNode& node) {
   node.version = 10;
   import_resize(node);
+}
+
+/// TFLite: the size is input 1.
+void import_image(ImportNode& node, std::string_view mode, std::string_view coordinates,
+                  std::string_view nearest_mode) {
+  const Ints size = node.ints(1);
+  if (size.size() != 2) fail(ErrorCode::bad_input, "its size has ", size.size(), " numbers, not 2");
+  const ValueId x = node.image(0);
+  const ValueId y =
+      node.emit("resize", {x},
+                {{"mode", std::string(mode)},
+                 {"coordinate_transformation_mode", std::string(coordinates)},
+                 {"nearest_mode", std::string(nearest_mode)},
+                 {"sizes", Ints{node.shape(x)[0], node.shape(x)[1], size[0], size[1]}}});
+  node.out_image(y);
+}
+
+void import_bilinear(ImportNode& node) {
+  node.expect(2, 2);
+  const bool corners = node.flag("align_corners"), half = node.flag("half_pixel_centers");
+  if (corners && half) {
+    fail(ErrorCode::bad_input, "align_corners and half_pixel_centers exclude each other");
+  }
+  import_image(node, "linear",
+               corners ? "align_corners"
+               : half  ? "half_pixel"
+                       : "asymmetric",
+               "floor");
+}
+
+void import_nearest(ImportNode& node) {
+  node.expect(2, 2);
+  const bool corners = node.flag("align_corners"), half = node.flag("half_pixel_centers");
+  if (corners && half) {
+    fail(ErrorCode::unsupported, "align_corners together with half_pixel_centers");
+  }
+  import_image(node, "nearest",
+               corners ? "align_corners"
+               : half  ? "tf_half_pixel_for_nn"
+                       : "asymmetric",
+               corners ? "round_prefer_ceil" : "floor");
 }
 
 void reference(const ReferenceArgs& args) {
@@ -368,7 +409,9 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 }
 
 constexpr ForeignName kAliases[] = {{"onnx", "Resize", import_resize},
-                                    {"onnx", "Upsample", import_upsample}};
+                                    {"onnx", "Upsample", import_upsample},
+                                    {"tflite", "RESIZE_BILINEAR", import_bilinear},
+                                    {"tflite", "RESIZE_NEAREST_NEIGHBOR", import_nearest}};
 
 constexpr OpDef kResize[] = {{.name = "resize",
                               .aliases = kAliases,

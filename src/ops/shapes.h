@@ -8,11 +8,12 @@
 #include <span>
 
 #include "base/checked.h"
+#include "graph/import_rule.h"
 #include "graph/op_def.h"
 
 namespace stowage {
 
-/// onnx<"Relu">: the aliases of an operator that ONNX knows by one name.
+/// Text as a template argument.
 template <std::size_t N>
 struct FixedString {
   constexpr FixedString(const char (&s)[N]) { std::copy_n(s, N, text); }
@@ -20,8 +21,24 @@ struct FixedString {
   char text[N]{};
 };
 
-template <FixedString Type, void (*Import)(ForeignNode&) = nullptr>
-inline constexpr ForeignName onnx[] = {{"onnx", std::string_view(Type.text), Import}};
+template <FixedString Format, FixedString Type, void (*Import)(ImportNode&)>
+struct Foreign {
+  static constexpr ForeignName name = {std::string_view(Format.text), std::string_view(Type.text),
+                                       Import};
+};
+
+template <FixedString Type, void (*Import)(ImportNode&) = nullptr>
+using Onnx = Foreign<"onnx", Type, Import>;
+template <FixedString Type, void (*Import)(ImportNode&) = nullptr>
+using Tflite = Foreign<"tflite", Type, Import>;
+
+/// named<Onnx<"Relu">, Tflite<"RELU">>: the aliases of an operator.
+template <class... Names>
+inline constexpr ForeignName named[] = {Names::name...};
+
+/// onnx<"Relu">: the aliases of an operator that only ONNX knows, by one name.
+template <FixedString Type, void (*Import)(ImportNode&) = nullptr>
+inline constexpr const auto& onnx = named<Onnx<Type, Import>>;
 
 inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 

@@ -110,8 +110,129 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
 }
 
+Ints all_axes(int rank) {
+  Ints axes;
+  for (int i = 0; i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+
+/// A size of -1 reaches to the end.
+void import_slice(ImportNode& node) {
+  node.expect(3, 3);
+  const Shape s = node.shape(node.in(0));
+  const Ints begin = node.ints(1), size = node.ints(2);
+  if (begin.size() != at(s.rank()) || size.size() != begin.size()) {
+    fail(ErrorCode::bad_input, begin.size(), " begins and ", size.size(), " sizes for rank ",
+         s.rank());
+  }
+  Ints ends;
+  for (std::size_t i = 0; i < begin.size(); ++i) {
+    const std::int64_t extent = s[static_cast<int>(i)];
+    const std::int64_t end = size[i] == -1 ? extent : checked_add(begin[i], size[i]);
+    if (begin[i] < 0 || end < begin[i] || end > extent) {
+      fail(ErrorCode::bad_input, "it takes ", size[i], " elements from ", begin[i], " of axis ", i,
+           " with ", extent);
+    }
+    ends.push_back(end);
+  }
+  node.out(node.emit("slice", {node.in(0)},
+                     {{"starts", begin}, {"ends", ends}, {"axes", all_axes(s.rank())}}));
+}
+
+/// What numpy's x[a:b:c, ..., None, i] means, one entry an index.
+struct Subscript {
+  Ints starts, ends, steps, result;  ///< of every axis of x; the extents of the result
+};
+
+bool bit(const ImportNode& node, std::string_view mask, std::size_t i) {
+  return i < 31 && (node.attrs.integer(mask, 0) >> i & 1) != 0;
+}
+
+/// Where index `v` of an axis lies, and no further than the slice operator may go.
+std::int64_t clamped(std::int64_t v, std::int64_t extent, std::int64_t step) {
+  const std::int64_t lo = step < 0 ? -1 : 0, hi = step < 0 ? extent - 1 : extent;
+  return std::clamp(v < 0 ? v + extent : v, lo, hi);
+}
+
+/// One axis of x under entry `i` of begin, end and strides.
+void add_axis(Subscript& out, const ImportNode& node, std::size_t i, std::int64_t extent,
+              std::int64_t begin, std::int64_t end, std::int64_t step) {
+  if (bit(node, "shrink_axis_mask", i)) {
+    const std::int64_t index = begin < 0 ? begin + extent : begin;
+    if (index < 0 || index >= extent) {
+      fail(ErrorCode::bad_input, "index ", begin, " of an axis with ", extent, " elements");
+    }
+    out.starts.push_back(index);
+    out.ends.push_back(index + 1);
+    out.steps.push_back(1);
+    return;
+  }
+  if (step == 0) fail(ErrorCode::bad_input, "stride ", i, " is 0");
+  if (node.flag("offset")) end = checked_add(begin, end);
+  const std::int64_t first =
+      bit(node, "begin_mask", i) ? (step < 0 ? extent - 1 : 0) : clamped(begin, extent, step);
+  const std::int64_t last =
+      bit(node, "end_mask", i) ? (step < 0 ? -1 : extent) : clamped(end, extent, step);
+  const std::int64_t span = step < 0 ? first - last : last - first;
+  const std::int64_t count =
+      span <= 0 ? 0
+                : (span - 1) / (step < 0 ? -std::max(step, -(std::int64_t{1} << 40)) : step) + 1;
+  out.starts.push_back(first);
+  // An end before index 0 is spelt as one far below, for -1 would be the last element.
+  out.ends.push_back(last < 0 ? std::numeric_limits<std::int32_t>::min() : last);
+  out.steps.push_back(step);
+  out.result.push_back(count);
+}
+
+void import_strided_slice(ImportNode& node) {
+  node.expect(4, 4);
+  const ValueId x = node.in(0);
+  const Shape s = node.shape(x);
+  const Ints begin = node.ints(1), end = node.ints(2), step = node.ints(3);
+  const std::size_t count = begin.size();
+  if (end.size() != count || step.size() != count || count > 2 * kMaxRank) {
+    fail(ErrorCode::bad_input, "begin, end and strides differ in length");
+  }
+  int named = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    named += !bit(node, "new_axis_mask", i) && !bit(node, "ellipsis_mask", i);
+  }
+  if (named > s.rank()) fail(ErrorCode::bad_input, "it names ", named, " axes of rank ", s.rank());
+  Subscript sub;
+  int axis = 0;
+  const auto whole_axes = [&](int until) {
+    for (; axis < until; ++axis) {
+      sub.starts.push_back(0);
+      sub.ends.push_back(s[axis]);
+      sub.steps.push_back(1);
+      sub.result.push_back(s[axis]);
+    }
+  };
+  bool ellipsis = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (bit(node, "ellipsis_mask", i)) {
+      if (ellipsis) fail(ErrorCode::bad_input, "it has two ellipses");
+      ellipsis = true;
+      whole_axes(axis + s.rank() - named);
+    } else if (bit(node, "new_axis_mask", i)) {
+      sub.result.push_back(1);
+    } else {
+      add_axis(sub, node, i, s[axis], begin[i], end[i], step[i]);
+      ++axis;
+    }
+  }
+  whole_axes(s.rank());
+  const ValueId y = node.emit("slice", {x},
+                              {{"starts", sub.starts},
+                               {"ends", sub.ends},
+                               {"axes", all_axes(s.rank())},
+                               {"steps", sub.steps}});
+  node.out(node.reshape(y, sub.result));
+}
+
 constexpr OpDef kSlice[] = {{.name = "slice",
-                             .aliases = onnx<"Slice">,
+                             .aliases = named<Onnx<"Slice">, Tflite<"SLICE", import_slice>,
+                                              Tflite<"STRIDED_SLICE", import_strided_slice>>,
                              .category = Category::transposable,
                              .infer = infer,
                              .reference = reference,

@@ -26,10 +26,20 @@ void infer(const InferRef& node) {
   node.set_output(0, node.dtype(0), node.shape(0).extents());
 }
 
-void import_softmax(ForeignNode& node) {
+void import_softmax(ImportNode& node) {
   if (node.version >= 13) return;
   node.attrs.set("axis", node.attrs.integer("axis", 1));
   node.attrs.set("flatten", std::int64_t{1});
+}
+
+/// TFLite: along the last axis, of x times beta.
+template <FixedString Op>
+void import_last_axis(ImportNode& node) {
+  node.expect(1, 1);
+  ValueId x = node.in(0);
+  const float beta = node.attrs.real("beta", 1);
+  if (beta != 1.0f) x = node.emit("mul", {x, node.constant(beta)});
+  node.out(node.emit(Op.text, {x}, {{"axis", std::int64_t{-1}}}));
 }
 
 struct Rows {
@@ -265,7 +275,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 
 constexpr OpDef kSoftmax[] = {
     {.name = "softmax",
-     .aliases = onnx<"Softmax", import_softmax>,
+     .aliases =
+         named<Onnx<"Softmax", import_softmax>, Tflite<"SOFTMAX", import_last_axis<"softmax">>>,
      .category = Category::transposable,
      .infer = infer,
      .reference = reference<Kind::softmax>,
@@ -273,7 +284,8 @@ constexpr OpDef kSoftmax[] = {
      .kernels = kSoftmaxKernels,
      .axes = link_positions},
     {.name = "log_softmax",
-     .aliases = onnx<"LogSoftmax", import_softmax>,
+     .aliases = named<Onnx<"LogSoftmax", import_softmax>,
+                      Tflite<"LOG_SOFTMAX", import_last_axis<"log_softmax">>>,
      .category = Category::transposable,
      .infer = infer,
      .reference = reference<Kind::log_softmax>,

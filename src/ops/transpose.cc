@@ -85,13 +85,19 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
 }
 
-constexpr OpDef kTranspose[] = {{.name = "transpose",
-                                 .aliases = onnx<"Transpose">,
-                                 .category = Category::transposable,
-                                 .infer = infer,
-                                 .reference = reference,
-                                 .offers = offers,
-                                 .axes = axes}};
+void import_transpose(ImportNode& node) {
+  node.expect(2, 2);
+  node.out(node.emit("transpose", {node.in(0)}, {{"perm", node.ints(1)}}));
+}
+
+constexpr OpDef kTranspose[] = {
+    {.name = "transpose",
+     .aliases = named<Onnx<"Transpose">, Tflite<"TRANSPOSE", import_transpose>>,
+     .category = Category::transposable,
+     .infer = infer,
+     .reference = reference,
+     .offers = offers,
+     .axes = axes}};
 
 }  // namespace
 

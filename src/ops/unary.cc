@@ -185,13 +185,18 @@ void gelu_reference(const ReferenceArgs& args) {
   }
 }
 
-void import_shrink(ForeignNode& node) {
+void import_shrink(ImportNode& node) {
   node.attrs.set("alpha", node.attrs.real("bias", 0.0f));
   node.attrs.set("beta", node.attrs.real("lambd", 0.5f));
 }
 
-void import_selu(ForeignNode& node) {
+void import_selu(ImportNode& node) {
   node.attrs.set("beta", node.attrs.real("gamma", static_cast<float>(kSelu.b)));
+}
+
+void import_rsqrt(ImportNode& node) {
+  node.expect(1, 1);
+  node.out(node.emit("reciprocal", {node.emit("sqrt", {node.in(0)})}));
 }
 
 std::optional<Activation> relu_activation(const NodeRef&) {
@@ -295,37 +300,44 @@ constexpr OpDef number(std::string_view name, std::span<const ForeignName> alias
 }
 
 constexpr OpDef kUnary[] = {
-    number<ramp, relu>("relu", onnx<"Relu">, fast_relu, relu_activation),
-    number<negate, neg_of>("neg", onnx<"Neg">, fast<Fn::neg>),
-    number<magnitude, abs_of>("abs", onnx<"Abs">, fast<Fn::abs>),
-    number<sign, sign_of>("sign", onnx<"Sign">, fast<Fn::sign>),
-    real<leaky_relu, kLeakyRelu>("leaky_relu", onnx<"LeakyRelu">, fast<Fn::leaky_relu, kLeakyRelu>,
-                                 leaky_activation),
-    real<sigmoid_of>("sigmoid", onnx<"Sigmoid">, fast<Fn::sigmoid>, sigmoid_activation),
-    real<tanh_of>("tanh", onnx<"Tanh">, fast<Fn::tanh>, tanh_activation),
-    real<exp_of>("exp", onnx<"Exp">, fast<Fn::exp>),
-    real<log_of>("log", onnx<"Log">, fast<Fn::log>),
-    real<sqrt_of>("sqrt", onnx<"Sqrt">, fast<Fn::sqrt>),
-    real<floor_of>("floor", onnx<"Floor">, fast<Fn::floor>),
-    real<ceil_of>("ceil", onnx<"Ceil">, fast<Fn::ceil>),
-    real<round_of>("round", onnx<"Round">, fast<Fn::round>),
-    real<reciprocal>("reciprocal", onnx<"Reciprocal">, fast<Fn::reciprocal>),
+    number<ramp, relu>("relu", named<Onnx<"Relu">, Tflite<"RELU", takes<1>>>, fast_relu,
+                       relu_activation),
+    number<negate, neg_of>("neg", named<Onnx<"Neg">, Tflite<"NEG", takes<1>>>, fast<Fn::neg>),
+    number<magnitude, abs_of>("abs", named<Onnx<"Abs">, Tflite<"ABS", takes<1>>>, fast<Fn::abs>),
+    number<sign, sign_of>("sign", named<Onnx<"Sign">, Tflite<"SIGN", takes<1>>>, fast<Fn::sign>),
+    real<leaky_relu, kLeakyRelu>("leaky_relu",
+                                 named<Onnx<"LeakyRelu">, Tflite<"LEAKY_RELU", takes<1>>>,
+                                 fast<Fn::leaky_relu, kLeakyRelu>, leaky_activation),
+    real<sigmoid_of>("sigmoid", named<Onnx<"Sigmoid">, Tflite<"LOGISTIC", takes<1>>>,
+                     fast<Fn::sigmoid>, sigmoid_activation),
+    real<tanh_of>("tanh", named<Onnx<"Tanh">, Tflite<"TANH", takes<1>>>, fast<Fn::tanh>,
+                  tanh_activation),
+    real<exp_of>("exp", named<Onnx<"Exp">, Tflite<"EXP", takes<1>>>, fast<Fn::exp>),
+    real<log_of>("log", named<Onnx<"Log">, Tflite<"LOG", takes<1>>>, fast<Fn::log>),
+    real<sqrt_of>("sqrt", named<Onnx<"Sqrt">, Tflite<"SQRT", takes<1>>>, fast<Fn::sqrt>),
+    real<floor_of>("floor", named<Onnx<"Floor">, Tflite<"FLOOR", takes<1>>>, fast<Fn::floor>),
+    real<ceil_of>("ceil", named<Onnx<"Ceil">, Tflite<"CEIL", takes<1>>>, fast<Fn::ceil>),
+    real<round_of>("round", named<Onnx<"Round">, Tflite<"ROUND", takes<1>>>, fast<Fn::round>),
+    real<reciprocal>("reciprocal", named<Onnx<"Reciprocal">, Tflite<"RSQRT", import_rsqrt>>,
+                     fast<Fn::reciprocal>),
     real<erf_of>("erf", onnx<"Erf">, fast<Fn::erf>),
     real<softplus_of>("softplus", onnx<"Softplus">, fast<Fn::softplus>, softplus_activation),
     real<softsign>("softsign", onnx<"Softsign">, fast<Fn::softsign>),
-    real<elu, kOne>("elu", onnx<"Elu">, fast<Fn::elu, kOne>, elu_activation),
+    real<elu, kOne>("elu", named<Onnx<"Elu">, Tflite<"ELU", takes<1>>>, fast<Fn::elu, kOne>,
+                    elu_activation),
     real<celu, kOne>("celu", onnx<"Celu">),
     real<selu, kSelu>("selu", onnx<"Selu", import_selu>, fast<Fn::selu, kSelu>),
     real<hard_sigmoid, kHardSigmoid>("hard_sigmoid", onnx<"HardSigmoid">,
                                      fast<Fn::hard_sigmoid, kHardSigmoid>, hard_sigmoid_activation),
-    real<hard_swish>("hard_swish", onnx<"HardSwish">, fast<Fn::hard_swish>, hard_swish_activation),
+    real<hard_swish>("hard_swish", named<Onnx<"HardSwish">, Tflite<"HARD_SWISH", takes<1>>>,
+                     fast<Fn::hard_swish>, hard_swish_activation),
     real<mish>("mish", onnx<"Mish">, fast<Fn::mish>, mish_activation),
     real<swish, kOne>("swish", onnx<"Swish">, fast<Fn::swish, kOne>, swish_activation),
     real<thresholded_relu, kOne>("thresholded_relu", onnx<"ThresholdedRelu">,
                                  fast<Fn::thresholded_relu, kOne>),
     real<shrink>("shrink", onnx<"Shrink", import_shrink>),
-    real<sin_of>("sin", onnx<"Sin">),
-    real<cos_of>("cos", onnx<"Cos">),
+    real<sin_of>("sin", named<Onnx<"Sin">, Tflite<"SIN", takes<1>>>),
+    real<cos_of>("cos", named<Onnx<"Cos">, Tflite<"COS", takes<1>>>),
     real<tan_of>("tan", onnx<"Tan">),
     real<asin_of>("asin", onnx<"Asin">),
     real<acos_of>("acos", onnx<"Acos">),
@@ -336,7 +348,7 @@ constexpr OpDef kUnary[] = {
     real<acosh_of>("acosh", onnx<"Acosh">),
     real<atanh_of>("atanh", onnx<"Atanh">),
     {.name = "gelu",
-     .aliases = onnx<"Gelu">,
+     .aliases = named<Onnx<"Gelu">, Tflite<"GELU", takes<1>>>,
      .category = Category::transposable,
      .infer = infer_gelu,
      .reference = gelu_reference,

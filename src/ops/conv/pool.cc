@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "graph/import_rule.h"
 #include "ops/conv/tiles.h"
 
 namespace stowage {
@@ -160,6 +161,6 @@ void pool_axes(const NodeRef& node, AxisLinks& links) {
   for (const int axis : {0, 1}) links.link(n.inputs[0], axis, n.outputs[0], axis);
 }
 
-void make_global(ForeignNode& node) { node.attrs.set("global", std::int64_t{1}); }
+void make_global(ImportNode& node) { node.attrs.set("global", std::int64_t{1}); }
 
 }  // namespace stowage

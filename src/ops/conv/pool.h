@@ -30,6 +30,6 @@ void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer
 void pool_axes(const NodeRef& node, AxisLinks& links);
 
 /// Import rule of the Global... operators.
-void make_global(ForeignNode& node);
+void make_global(ImportNode& node);
 
 }  // namespace stowage
