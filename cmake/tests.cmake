@@ -24,7 +24,16 @@ if(STOWAGE_SANITIZE STREQUAL thread)
   set(test_libraries stowage_import)
 endif()
 if(test_sources)
-  add_executable(stowage_tests ${test_sources})
+  # The tests bring an operator of their own. Their table of operators takes the place of the
+  # library's, because the linker looks into objects before it looks into archives.
+  set(test_ops ${test_sources})
+  list(FILTER test_ops INCLUDE REGEX "/worked_example_test\\.cc$")
+  set(test_op_table "")
+  if(test_ops)
+    set(test_op_table ${PROJECT_BINARY_DIR}/gen/tests/op_table.cc)
+    op_table(${test_op_table} ${op_files} ${test_ops})
+  endif()
+  add_executable(stowage_tests ${test_sources} ${test_op_table})
   target_include_directories(stowage_tests PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
   target_include_directories(stowage_tests SYSTEM PRIVATE ${flatbuffers_include} ${PROJECT_BINARY_DIR}/gen/tflite)
   # In a header of its own, so that the other files compile alike in every checkout (ccache).
