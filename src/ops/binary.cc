@@ -426,8 +426,7 @@ constexpr OpDef record(std::string_view name, std::span<const ForeignName> alias
           .infer = infer,
           .reference = reference_,
           .offers = offers,
-          .kernels =
-              offers == nullptr ? std::span<const KernelDef* const>() : elementwise_kernel(name)};
+          .kernels = elementwise_kernel(name)};
 }
 
 constexpr OpDef with_activation(OpDef op, std::optional<Activation> (*hook)(const NodeRef&)) {

@@ -267,10 +267,6 @@ void fast_gelu(const OfferRequest& request, std::vector<Offer>& out) {
   offer_elementwise(request, out, {tanh ? Fn::gelu_tanh : Fn::gelu, 0, 0});
 }
 
-constexpr std::span<const KernelDef* const> kernels_of(std::string_view name, Offers offers) {
-  return offers == nullptr ? std::span<const KernelDef* const>() : elementwise_kernel(name);
-}
-
 /// A function of floats.
 template <Scalar F, const Params& Default = kNone>
 constexpr OpDef real(std::string_view name, std::span<const ForeignName> aliases,
@@ -281,7 +277,7 @@ constexpr OpDef real(std::string_view name, std::span<const ForeignName> aliases
           .infer = infer_float,
           .reference = reference<F, Default>,
           .offers = offers,
-          .kernels = kernels_of(name, offers),
+          .kernels = elementwise_kernel(name),
           .activation = activation};
 }
 
@@ -295,7 +291,7 @@ constexpr OpDef number(std::string_view name, std::span<const ForeignName> alias
           .infer = infer_number,
           .reference = number_reference<Integer, F>,
           .offers = offers,
-          .kernels = kernels_of(name, offers),
+          .kernels = elementwise_kernel(name),
           .activation = activation};
 }
 
