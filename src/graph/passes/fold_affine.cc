@@ -231,8 +231,9 @@ bool fold_into_norm(Graph& graph, NodeId norm, NodeId follower, Axes axes, const
   if (!scale || !bias) return false;
   for (std::size_t i = 0; i < scale->size(); ++i) (*scale)[i] *= affine.scale[i];
   const std::vector<float> shift = folded_bias(*bias, affine);
-  const auto extents = p.shape(0).extents().subspan(
-      static_cast<std::size_t>(axes.first), static_cast<std::size_t>(axes.last - axes.first));
+  // A copy: constants that are added move the values of the graph.
+  const auto all = p.shape(0).extents();
+  const Ints extents(all.begin() + axes.first, all.begin() + axes.last);
   const auto tensor = [&](std::span<const float> data) {
     Tensor t = vector_tensor(data);
     t.reshape(Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents));
