@@ -270,7 +270,9 @@ bool recognise_norms(Graph& graph) {
     const auto normaliser = normaliser_of(graph, p, constants);
     const Shape shape = graph.value(p.x).shape;
     if (!normaliser) continue;
-    const auto [op, first, last] = *normaliser;
+    // Not a structured binding: clang before 16 has none in lambdas.
+    const std::string_view op = normaliser->op;
+    const int first = normaliser->first, last = normaliser->last;
     const auto fits = [&](ValueId v) {
       return v == kNoValue || stretches_over(graph.value(v).shape, shape, first, last);
     };
