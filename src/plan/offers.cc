@@ -5,13 +5,12 @@
 
 #include "base/text.h"
 #include "base/trail.h"
+#include "plan/solve.h"
 
 namespace stowage::plan {
 
 namespace {
 
-/// More layouts of one value than this are not worth the planner's time.
-constexpr std::size_t kMostLayouts = 6;
 constexpr int kMostSweeps = 4;
 
 class Collector {
@@ -91,7 +90,7 @@ class Collector {
     if (v == kNoValue || find(v, layout) >= 0) return;
     auto& list = table_.layouts[idx(v)];
     // Weights are converted once, before run: their layouts cost nothing.
-    if (list.size() >= kMostLayouts && graph_.value(v).constant == nullptr) return;
+    if (std::ssize(list) >= kMostLayouts && graph_.value(v).constant == nullptr) return;
     list.push_back(layout);
     grew_ = true;
   }

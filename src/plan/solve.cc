@@ -3,11 +3,13 @@
 #include "plan/solve.h"
 
 #include <algorithm>
+#include <compare>
 #include <limits>
 #include <numeric>
 
 #include "base/text.h"
 #include "plan/solve_model.h"
+#include "plan/trees.h"
 
 namespace stowage::plan {
 namespace {
@@ -21,53 +23,47 @@ constexpr BucketLimits kBound{std::size_t{1} << 12, 0, true};
 constexpr BucketLimits kRegion{std::size_t{1} << 13, std::size_t{1} << 16, false};
 constexpr std::size_t kSearchWork = std::size_t{1} << 18;
 
-/// Conversions of one value.
-struct Tree {
-  double cost = kInf;
-  int produced = 0;
-  std::vector<Move> moves;
+/// Of conversions. Of equally cheap ones the fewest are the best.
+struct Price {
+  double cost = 0;
+  int moves = 0;
+
+  friend auto operator<=>(const Price&, const Price&) = default;
+
+  friend Price operator+(Price a, Price b) { return {a.cost + b.cost, a.moves + b.moves}; }
 };
 
-/// The cheapest tree from `produced` over all layouts of `need`; ties go to fewer moves.
-Tree cheapest_tree(const Problem::Value& value, int v, int produced, unsigned need) {
-  struct State {
-    double cost = kInf;
-    int moves = 0, from = -1, to = -1;
-
-    bool better_than(const State& o) const {
-      return cost != o.cost ? cost < o.cost : moves < o.moves;
-    }
-  };
-
-  const int k = value.layouts;
-  std::vector<State> states(std::size_t{1} << k);
-  states[1u << produced].cost = 0;
-  unsigned best = 0;
-  for (unsigned m = 0; m < states.size(); ++m) {
-    if (states[m].cost == kInf) continue;
-    if ((need & ~m) == 0 && states[m].better_than(states[best])) best = m;
-    for (int to = 0; to < k; ++to) {
-      if (m >> to & 1) continue;
-      for (int from = 0; from < k; ++from) {
-        if (!(m >> from & 1)) continue;
-        const State next{states[m].cost + value.convert[from * k + to], states[m].moves + 1, from,
-                         to};
-        State& slot = states[m | 1u << to];
-        if (next.cost < kInf && next.better_than(slot)) slot = next;
-      }
+/// Converts value `v`, produced in layout `produced` (-1: where that costs least), into all of
+/// `need`.
+void convert(const Problem& problem, int v, unsigned need, int produced, Solution& out) {
+  const Problem::Value& value = problem.values[v];
+  std::vector<Price> prices;
+  for (int i = 0; i < value.layouts * value.layouts; ++i) {
+    prices.push_back({value.convert[i], i % (value.layouts + 1) == 0 ? 0 : 1});
+  }
+  std::vector<int> wanted;
+  for (int l = 0; l < value.layouts; ++l) {
+    if (need >> l & 1) wanted.push_back(l);
+  }
+  const unsigned all = (1u << wanted.size()) - 1;
+  const Chains<Price> chains(value.layouts, std::move(prices), Price{kInf, 0});
+  const Trees<Price> trees(chains, std::move(wanted));
+  if (produced < 0) {
+    produced = 0;
+    for (int p = 1; p < value.layouts; ++p) {
+      if (trees.cost(p, all) < trees.cost(produced, all)) produced = p;
     }
   }
-  Tree out;
-  out.produced = produced;
-  if (states[best].cost == kInf) return out;
-  out.cost = 0;
-  for (unsigned m = best; states[m].to >= 0; m &= ~(1u << states[m].to)) {
-    const State& s = states[m];
-    out.moves.push_back({v, s.from, s.to, value.convert[s.from * k + s.to], -1});
+  out.produced[v] = produced;
+  if (!(trees.cost(produced, all).cost < kInf)) {
+    out.cost = kInf;
+    return;
   }
-  std::reverse(out.moves.begin(), out.moves.end());
-  for (const Move& m : out.moves) out.cost += m.cost;
-  return out;
+  trees.walk(produced, all, [&](int from, int to) {
+    const double cost = value.convert[from * value.layouts + to];
+    out.moves.push_back({v, from, to, cost, -1});
+    out.cost += cost;
+  });
 }
 
 /// Solutions that cannot be proved: descent from several starts, then whole regions at once.
@@ -269,22 +265,7 @@ Solution evaluate(const Problem& problem, const std::vector<int>& choice) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) out.produced[node.outputs[i]] = c.out[i];
   }
   for (std::size_t v = 0; v < problem.values.size(); ++v) {
-    const Problem::Value& value = problem.values[v];
-    Tree best;
-    if (out.produced[v] >= 0) {
-      best = cheapest_tree(value, static_cast<int>(v), out.produced[v], need[v]);
-    } else {
-      for (int p = 0; p < value.layouts; ++p) {
-        Tree tree = cheapest_tree(value, static_cast<int>(v), p, need[v]);
-        if (p == 0 || tree.cost < best.cost ||
-            (tree.cost == best.cost && tree.moves.size() < best.moves.size())) {
-          best = std::move(tree);
-        }
-      }
-    }
-    out.produced[v] = best.produced;
-    out.cost += best.cost;
-    out.moves.insert(out.moves.end(), best.moves.begin(), best.moves.end());
+    convert(problem, static_cast<int>(v), need[v], out.produced[v], out);
   }
   return out;
 }

@@ -6,6 +6,9 @@
 
 namespace stowage::plan {
 
+/// Most layouts of a value that solve takes.
+inline constexpr int kMostLayouts = 16;
+
 /// Nodes choose how to run; values are produced in one layout and converted into others.
 /// Layouts are small numbers local to a value.
 struct Problem {
@@ -52,8 +55,8 @@ struct Solution {
 /// materialised) while the tables stay small, else a bounded search with a lower bound; never worse
 /// than choice 0 everywhere. Deterministic: among solutions of equal cost those with fewer
 /// conversions that cost anything win, then those with earlier choices. Throws Error(internal) when
-/// the problem makes no sense, Error(limit) above 12 layouts a value, Error(unsupported) when every
-/// combination of choices needs a conversion that does not exist.
+/// the problem makes no sense, Error(limit) above kMostLayouts layouts of a value,
+/// Error(unsupported) when every combination of choices needs a conversion that does not exist.
 Solution solve(const Problem& problem);
 
 /// Cost and moves of given choices: for each value the cheapest tree of conversions. A value whose

@@ -16,23 +16,15 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// Chains of conversions at most as dear as each conversion alone.
-std::vector<double> chains(const Problem::Value& value) {
-  std::vector<double> out = value.convert;
-  const int k = value.layouts;
-  for (int via = 0; via < k; ++via) {
-    for (int from = 0; from < k; ++from) {
-      for (int to = 0; to < k; ++to) {
-        out[from * k + to] = std::min(out[from * k + to], out[from * k + via] + out[via * k + to]);
-      }
-    }
-  }
+std::vector<Chains<double>> chains_of(const Problem& problem) {
+  std::vector<Chains<double>> out;
+  for (const Problem::Value& v : problem.values) out.emplace_back(v.layouts, v.convert, kInf);
   return out;
 }
 
 /// Cost above the cheapest choices when every node takes its first choice and every reader has a
 /// conversion of its own; infinite when that is impossible.
-double first_choice_ceiling(const Problem& problem) {
+double first_choice_ceiling(const Problem& problem, const std::vector<Chains<double>>& chains) {
   double sum = 0;
   std::vector<int> produced;
   for (const Problem::Value& value : problem.values) produced.push_back(value.given);
@@ -54,9 +46,7 @@ double first_choice_ceiling(const Problem& problem) {
   for (std::size_t v = 0; v < problem.values.size(); ++v) {
     const Problem::Value& value = problem.values[v];
     needed[v].insert(value.wanted.begin(), value.wanted.end());
-    if (needed[v].empty()) continue;
-    const std::vector<double> cost = chains(value);
-    for (int to : needed[v]) sum += cost[produced[v] * value.layouts + to];
+    for (int to : needed[v]) sum += chains[v].distance(produced[v], to);
   }
   return sum;
 }
@@ -117,29 +107,25 @@ void check_choice(const Problem& problem, const Problem::Node& node, int n,
   }
 }
 
-/// tree[mask]: the cheapest way to have all layouts of the mask, starting from `from`.
-std::vector<Key> trees(const std::vector<Key>& cheapest_in, int k, int from) {
-  const unsigned all = 1u << k;
-  std::vector<Key> tree(all, kInfinite);
-  tree[1u << from] = {};
-  for (unsigned m = 0; m < all; ++m) {
-    if (!(tree[m] < kInfinite)) continue;
-    for (int to = 0; to < k; ++to) {
-      const unsigned with = m | 1u << to;
-      if (with == m) continue;
-      tree[with] = std::min(tree[with], tree[m] + cheapest_in[m * k + to]);
-    }
+/// What choice `a` costs where it stands for choice `b`, with conversions around it.
+double instead_of(const Problem::Choice& b, const Problem::Choice& a, const Problem::Node& node,
+                  const std::vector<Chains<double>>& chains) {
+  double sum = a.cost;
+  for (std::size_t i = 0; i < node.inputs.size() && sum < b.cost; ++i) {
+    if (a.in[i] < 0) continue;
+    sum += b.in[i] < 0 ? kInf : chains[node.inputs[i]].distance(b.in[i], a.in[i]);
   }
-  for (unsigned m = all; m-- > 0;) {
-    for (int to = 0; to < k; ++to) tree[m] = std::min(tree[m], tree[m | 1u << to]);
+  for (std::size_t i = 0; i < node.outputs.size() && sum < b.cost; ++i) {
+    if (a.out[i] < 0) continue;
+    sum += b.out[i] < 0 ? kInf : chains[node.outputs[i]].distance(a.out[i], b.out[i]);
   }
-  return tree;
+  return sum;
 }
 
 bool covers(unsigned set, unsigned need) { return (need & ~set) == 0; }
 
 Key cover(const Model::Value& value, int produced, unsigned set) {
-  return value.cover[static_cast<unsigned>(produced) << value.bits | set];
+  return value.cover->cost(value.produced[produced], set);
 }
 
 /// Without the sets of which a larger one costs the same, whatever is produced.
@@ -185,14 +171,15 @@ void check(const Problem& problem) {
 Model::Model(const Problem& problem) : nodes(problem.nodes.size()), values(problem.values.size()) {
   for (const Problem::Value& v : problem.values) terms_ += v.layouts;
   terms_ += problem.nodes.size();
-  ceiling_ = first_choice_ceiling(problem);
+  const std::vector<Chains<double>> chains = chains_of(problem);
+  ceiling_ = first_choice_ceiling(problem, chains);
   if (!(ceiling_ < kInf)) ceiling_ = finite_sum(problem);
   // All terms together stay below 2^59. A power of two keeps sums of short fractions exact.
   if (ceiling_ > 0) {
     scale_ = std::ldexp(1.0, 58 - static_cast<int>(std::bit_width(terms_)) -
                                  std::max(-900, std::ilogb(ceiling_) + 1));
   }
-  for (int n = 0; n < static_cast<int>(nodes.size()); ++n) add_node(problem, n);
+  for (int n = 0; n < static_cast<int>(nodes.size()); ++n) add_node(problem, chains, n);
   for (int v = 0; v < static_cast<int>(values.size()); ++v) add_value(problem, v);
 }
 
@@ -207,9 +194,9 @@ double Model::microseconds_below(Key key) const {
   return base_ + std::max(0.0, static_cast<double>(key.cost) - rounding) / scale_;
 }
 
-/// Keeps the cheapest of the choices with the same layouts. Layouts stay as they are until
-/// add_value numbers them.
-void Model::add_node(const Problem& problem, int n) {
+/// Keeps the cheapest of the choices with the same layouts, and none that another with conversions
+/// around it beats. Layouts stay as they are until add_value numbers them.
+void Model::add_node(const Problem& problem, const std::vector<Chains<double>>& chains, int n) {
   const Problem::Node& from = problem.nodes[n];
   Node& node = nodes[n];
   for (int v : from.inputs) {
@@ -231,6 +218,11 @@ void Model::add_node(const Problem& problem, int n) {
     choice.original = i;
     choice.key = quantise(c.cost - cheapest);
     if (!(choice.key < kInfinite)) continue;
+    // By more than the sums are inexact: what costs the same stays.
+    const bool beaten = std::ranges::any_of(from.choices, [&](const Problem::Choice& other) {
+      return &other != &c && instead_of(c, other, from, chains) < c.cost * (1 - 1e-9);
+    });
+    if (beaten) continue;
     choice.key.ties = i;
     choice.need.assign(node.reads.size(), 0);
     for (std::size_t k = 0; k < c.in.size(); ++k) {
@@ -297,28 +289,42 @@ void Model::add_value(const Problem& problem, int v) {
       if (out >= 0) out = std::popcount(produced & ((1u << out) - 1));
     }
   }
-  std::vector<Key> cheapest_in(static_cast<std::size_t>(k) << k, kInfinite);
-  for (unsigned m = 1; m < 1u << k; ++m) {
-    const int source = std::countr_zero(m);
-    for (int to = 0; to < k; ++to) {
-      Key key = quantise(from.convert[source * k + to]);
-      if (key.cost > 0) key.ties = std::int64_t{1} << 32;
-      cheapest_in[m * k + to] = std::min(key, cheapest_in[(m & (m - 1)) * k + to]);
-    }
+  std::vector<Key> convert;
+  for (const double cost : from.convert) {
+    convert.push_back(quantise(cost));
+    if (convert.back().cost > 0) convert.back().ties = std::int64_t{1} << 32;
   }
-  const unsigned full = (1u << value.bits) - 1;
+  std::vector<int> layouts;
+  for (int l = 0; l < k; ++l) {
+    if (bit[l] >= 0) layouts.push_back(l);
+  }
+  const Chains<Key> chains(k, std::move(convert), kInfinite);
   value.free = true;
   for (int p : value.produced) {
-    const std::vector<Key> tree = trees(cheapest_in, k, p);
-    for (unsigned set = 0; set <= full; ++set) {
-      unsigned mask = 0;
-      for (int l = 0; l < k; ++l) {
-        if (bit[l] >= 0 && set >> bit[l] & 1) mask |= 1u << l;
-      }
-      value.cover.push_back(std::min(tree[mask], kInfinite));
-    }
-    value.free = value.free && value.cover.back() == Key{};
+    for (int l : layouts) value.free = value.free && chains.distance(p, l) == Key{};
   }
+  value.cover = std::make_unique<const Cover>(chains, std::move(layouts));
+}
+
+Cover::Cover(Chains<Key> chains, std::vector<int> needed)
+    : chains_(std::move(chains)), needed_(std::move(needed)) {
+  constexpr std::size_t kMostBits = 8;
+  if (needed_.size() <= kMostBits) all_.emplace(chains_, needed_);
+}
+
+Key Cover::cost(int produced, unsigned set) const {
+  if (all_) return all_->cost(produced, set);
+  const auto [known, fresh] = of_.try_emplace(set);
+  if (fresh) {
+    std::vector<int> wanted;
+    for (std::size_t i = 0; i < needed_.size(); ++i) {
+      if (set >> i & 1) wanted.push_back(needed_[i]);
+    }
+    const unsigned whole = (1u << wanted.size()) - 1;
+    const Trees<Key> trees(chains_, std::move(wanted));
+    for (int p = 0; p < chains_.formats(); ++p) known->second.push_back(trees.cost(p, whole));
+  }
+  return known->second[produced];
 }
 
 Key Model::value_cost(int v, const std::vector<int>& choice) const {
@@ -339,10 +345,10 @@ Key Model::value_cost(int v, const std::vector<int>& choice) const {
     const auto at = std::find(writes.begin(), writes.end(), v) - writes.begin();
     p = nodes[value.producer].choices[choice[value.producer]].out[at];
   }
-  if (p >= 0) return value.cover[static_cast<unsigned>(p) << value.bits | need];
+  if (p >= 0) return cover(value, p, need);
   Key best = kInfinite;
   for (std::size_t i = 0; i < value.produced.size(); ++i) {
-    best = std::min(best, value.cover[i << value.bits | need]);
+    best = std::min(best, cover(value, static_cast<int>(i), need));
   }
   return best;
 }

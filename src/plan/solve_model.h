@@ -2,10 +2,14 @@
 // A planning problem in integers, with everything removed that no good solution uses.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "plan/buckets.h"
 #include "plan/solve.h"
+#include "plan/trees.h"
 
 namespace stowage::plan {
 
@@ -13,7 +17,22 @@ namespace stowage::plan {
 /// layouts than kMostLayouts.
 void check(const Problem& problem);
 
-inline constexpr int kMostLayouts = 12;
+/// What the conversions of a value cost, whatever is produced and needed.
+class Cover {
+ public:
+  /// `needed`: the layouts that bit 0, 1, ... of a set stand for.
+  Cover(Chains<Key> chains, std::vector<int> needed);
+  Cover(Cover&&) = delete;
+
+  /// The cheapest conversions from layout `produced` to all of `set`.
+  Key cost(int produced, unsigned set) const;
+
+ private:
+  const Chains<Key> chains_;
+  const std::vector<int> needed_;
+  std::optional<Trees<Key>> all_;                    // of every set; none where there are too many
+  mutable std::map<unsigned, std::vector<Key>> of_;  // then: by set and layout produced
+};
 
 /// The cost of a value is a table over (layout produced, set of layouts needed). Sets are bits over
 /// the layouts that anyone may need.
@@ -36,9 +55,9 @@ class Model {
     std::vector<int> readers;   ///< nodes, each once
     std::vector<int> produced;  ///< layouts it may be produced in
     unsigned wanted = 0;
-    int bits = 0;            ///< layouts that anyone may need
-    bool free = false;       ///< every conversion that matters costs nothing
-    std::vector<Key> cover;  ///< [produced << bits | needed]: the cheapest tree of conversions
+    int bits = 0;       ///< layouts that anyone may need
+    bool free = false;  ///< every conversion that matters costs nothing
+    std::unique_ptr<const Cover> cover;
   };
 
   explicit Model(const Problem& problem);
@@ -64,7 +83,7 @@ class Model {
 
  private:
   Key quantise(double microseconds) const;
-  void add_node(const Problem& problem, int n);
+  void add_node(const Problem& problem, const std::vector<Chains<double>>& chains, int n);
   void add_value(const Problem& problem, int v);
   void add_value_tables(int v, const std::vector<int>& variable, const std::vector<int>& choice,
                         Tables& out) const;
