@@ -10,14 +10,12 @@
 #include <variant>
 #include <vector>
 
+#include "base/numbers.h"
 #include "stowage/tensor.h"
 
 namespace stowage {
 
 class Archive;
-
-using Ints = std::vector<std::int64_t>;
-using Floats = std::vector<float>;
 
 using Attribute = std::variant<std::int64_t, float, std::string, Ints, Floats,
                                std::vector<std::string>, std::shared_ptr<const Tensor>>;

@@ -9,6 +9,7 @@
 
 #include "base/archive.h"
 #include "graph/attributes.h"
+#include "kernels/post.h"
 #include "stowage/data_format.h"
 #include "stowage/tensor.h"
 
@@ -30,29 +31,6 @@ struct Value {
   Shape shape;
   std::shared_ptr<const Tensor> constant;  ///< row-major; null unless known before run
   NodeId producer = kNoNode;               ///< none for graph inputs and constants
-};
-
-/// An elementwise function that a kernel can apply to its result before storing it.
-struct Activation {
-  enum class Kind {
-    none,
-    clip,          ///< min(max(x, a), b): Relu is (0, inf), Relu6 (0, 6)
-    leaky,         ///< x < 0 ? a * x : x
-    prelu,         ///< x < 0 ? slope[channel] * x : x; slope is the node input `slope_input`
-    sigmoid,       ///< 1 / (1 + exp(-x))
-    tanh,          ///
-    hard_sigmoid,  ///< min(max(a * x + b, 0), 1)
-    hard_swish,    ///< x * min(max(x / 6 + 0.5, 0), 1)
-    silu,          ///< x * sigmoid(x)
-    gelu,          ///< x * (1 + erf(x / sqrt(2))) / 2
-    gelu_tanh,     ///< x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2
-    mish,          ///< x * tanh(softplus(x))
-    elu,           ///< x < 0 ? a * (exp(x) - 1) : x
-    softplus,      ///< log(1 + exp(x))
-  } kind = Kind::none;
-  float a = 0, b = 0;
-
-  void fields(Archive& archive) { archive("kind", kind)("a", a)("b", b); }
 };
 
 /// What a node does after its own mathematics, in f32:  y = activation(y + residual).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements of another dtype.
+#include "kernels/rows/axis_loops.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/rows/axis_loops.h"
 #include "ops/shapes.h"
 
 namespace stowage {

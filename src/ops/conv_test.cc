@@ -2,8 +2,8 @@
 // Every offer of many small convolutions against the reference, and the checks of infer.
 #include <algorithm>
 
+#include "kernels/gemm/tiles.h"
 #include "ops/conv/test_util.h"
-#include "ops/conv/tiles.h"
 
 namespace stowage {
 namespace {

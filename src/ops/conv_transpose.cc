@@ -11,8 +11,8 @@
 #include "base/thread_pool.h"
 #include "graph/import_rule.h"
 #include "graph/op_def.h"
+#include "kernels/gemm/tiles.h"
 #include "ops/conv/pixel_conv.h"
-#include "ops/conv/tiles.h"
 #include "ops/conv/window.h"
 
 namespace stowage {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every offer of small products against the reference, and the checks of infer.
+#include "kernels/gemm/tiles.h"
 #include "ops/conv/test_util.h"
-#include "ops/conv/tiles.h"
 
 namespace stowage {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/bytes.h"
 #include "base/thread_pool.h"
+#include "kernels/recurrent/gates.h"
 #include "ops/conv/window.h"
 #include "ops/elements.h"
-#include "ops/lstm/gates.h"
 #include "ops/shapes.h"
 
 namespace stowage {

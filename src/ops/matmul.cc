@@ -7,8 +7,10 @@
 #include "base/text.h"
 #include "graph/import_rule.h"
 #include "graph/op_def.h"
-#include "ops/conv/matrix.h"
-#include "ops/elementwise/functions.h"
+#include "kernels/elementwise/functions.h"
+#include "kernels/gemm/matrix.h"
+#include "ops/conv/pixel_conv.h"
+#include "ops/conv/window.h"
 
 namespace stowage {
 

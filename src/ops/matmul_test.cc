@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every offer of small products against the reference, numpy's shapes, and the checks of infer.
+#include "kernels/gemm/tiles.h"
 #include "ops/conv/test_util.h"
-#include "ops/conv/tiles.h"
 #include "tests/suite/graph_builder.h"
 
 namespace stowage {

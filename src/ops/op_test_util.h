@@ -26,6 +26,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "graph/op_def.h"
+#include "kernels/test_util.h"
 
 namespace stowage::op_test {
 
@@ -268,12 +269,6 @@ struct Buffer {
   std::vector<std::byte> storage;
   std::byte* data;
 };
-
-inline bool close(double a, double b, double rtol, double atol) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  if (std::isinf(a) || std::isinf(b)) return a == b;
-  return std::fabs(a - b) <= atol + rtol * std::fabs(b);
-}
 
 inline double element_as_double(DType dtype, const std::byte* p) {
   if (dtype == DType::f32) {

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "base/thread_pool.h"
+#include "kernels/rows/axis_loops.h"
+#include "kernels/rows/reductions.h"
 #include "ops/elements.h"
-#include "ops/rows/axis_loops.h"
-#include "ops/rows/reductions.h"
 #include "ops/shapes.h"
 
 namespace stowage {

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "base/thread_pool.h"
+#include "kernels/rows/axis_loops.h"
+#include "kernels/rows/rows.h"
 #include "ops/box_copy/box_copy.h"
 #include "ops/elements.h"
 #include "ops/resize_taps.h"
-#include "ops/rows/axis_loops.h"
-#include "ops/rows/rows.h"
 #include "ops/shapes.h"
 
 namespace stowage {

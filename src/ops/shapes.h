@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/checked.h"
+#include "base/numbers.h"
 #include "graph/import_rule.h"
 #include "graph/op_def.h"
 
@@ -39,8 +40,6 @@ inline constexpr ForeignName named[] = {Names::name...};
 /// onnx<"Relu">: the aliases of an operator that only ONNX knows, by one name.
 template <FixedString Type, void (*Import)(ImportNode&) = nullptr>
 inline constexpr const auto& onnx = named<Onnx<Type, Import>>;
-
-inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 inline Ints extents_of(const Shape& shape) {
   return {shape.extents().begin(), shape.extents().end()};

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "base/thread_pool.h"
+#include "kernels/rows/axis_loops.h"
+#include "kernels/rows/rows.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/rows/axis_loops.h"
-#include "ops/rows/rows.h"
 #include "ops/shapes.h"
 
 namespace stowage {

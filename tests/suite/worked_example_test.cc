@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "graph/import_rule.h"
+#include "kernels/rows/axis_loops.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/op_test_util.h"
-#include "ops/rows/axis_loops.h"
 #include "ops/shapes.h"
 #include "plan/plan.h"
 #include "test_paths.h"

@@ -6,7 +6,7 @@ needed is itself a breach."""
 LONG_FILES = {
     "cli/deploy_test.cc": 608,
     "src/convert/kernels_transpose-inl.h": 713,
-    "src/ops/conv/slide.cc": 608,
+    "src/kernels/window/slide.cc": 608,
 }
 
 # Functions over the limit: "path: name", and their lines.

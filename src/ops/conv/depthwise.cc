@@ -4,9 +4,9 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "kernels/gemm/tiles.h"
+#include "kernels/window/slide.h"
 #include "ops/conv/pixel_conv.h"
-#include "ops/conv/slide.h"
-#include "ops/conv/tiles.h"
 
 namespace stowage {
 

@@ -8,8 +8,8 @@
 #include <xmmintrin.h>
 #endif
 
+#include "kernels/gemm/tiles.h"
 #include "ops/conv/test_util.h"
-#include "ops/conv/tiles.h"
 
 namespace stowage {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "graph/import_rule.h"
-#include "ops/conv/tiles.h"
+#include "kernels/gemm/tiles.h"
 
 namespace stowage {
 

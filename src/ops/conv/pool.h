@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/op_def.h"
-#include "ops/conv/slide.h"
+#include "kernels/window/slide.h"
 #include "ops/conv/window.h"
 
 namespace stowage {

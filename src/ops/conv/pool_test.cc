@@ -2,8 +2,8 @@
 // Max and average pooling: every offer against the reference, known results, checks of infer.
 #include "ops/conv/pool.h"
 
+#include "kernels/gemm/tiles.h"
 #include "ops/conv/test_util.h"
-#include "ops/conv/tiles.h"
 
 namespace stowage {
 namespace {

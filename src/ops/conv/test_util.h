@@ -3,24 +3,11 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
+#include "kernels/test_util.h"
 #include "ops/op_test_util.h"
 
 namespace stowage::op_test {
-
-/// Runs a test once for every instruction set that this machine and this build have.
-template <class F>
-void for_each_target(F&& test) {
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
-    test();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
 
 /// Passes infer shapes again and again: the second time must find what the first one left.
 inline void expect_infer_repeats(const OpCase& c) {

@@ -41,15 +41,6 @@ std::string auto_pad_of(const Attributes& attrs) {
 
 }  // namespace
 
-TapRange taps_within(const Window& w, std::size_t axis, std::int64_t o, std::int64_t lo,
-                     std::int64_t hi) {
-  const std::int64_t first = o * w.stride[axis] - w.pad_begin[axis], d = w.dilation[axis];
-  const std::int64_t begin = first < lo ? ceil_div(lo - first, d) : 0;
-  const std::int64_t end = first < hi ? ceil_div(hi - first, d) : 0;
-  return {std::min(begin, w.kernel[axis]),
-          std::clamp(end, std::min(begin, w.kernel[axis]), w.kernel[axis])};
-}
-
 int check_spatial_rank(const NodeRef& node) {
   const int rank = node.rank(0) - 2;
   if (rank < 1) {
@@ -190,37 +181,6 @@ void link_convolution(const NodeRef& node, AxisLinks& links, std::string_view fi
   name_spatial(node, links, n.inputs[1], first, second);
   name_spatial(node, links, n.outputs[0], "n", "c");
   links.link(n.inputs[0], 0, n.outputs[0], 0);
-}
-
-Layout channels_last(const Shape& shape) {
-  std::vector<Axis> axes(shape.axes().begin(), shape.axes().end());
-  std::rotate(axes.begin() + 1, axes.begin() + 2, axes.end());
-  return Layout::row_major(axes);
-}
-
-Layout layout_by_position(const Shape& shape, std::string_view pattern) {
-  std::string out;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '$') {
-      out += pattern[i];
-    } else {
-      out += shape.axis(pattern[++i] - '0').name();
-    }
-  }
-  return Layout::parse(out);
-}
-
-std::string spatial_text(const Shape& shape) {
-  std::string out;
-  for (int i = 2; i < shape.rank(); ++i) out += text(" $", i);
-  return out;
-}
-
-Layout padded_vector(const Shape& shape, std::int64_t block) {
-  if (shape.rank() == 0) return Layout::row_major(shape);
-  int axis = 0;
-  while (axis + 1 < shape.rank() && shape[axis] == 1) ++axis;
-  return Layout::parse(text(shape.axis(axis).name(), "~", block));
 }
 
 }  // namespace stowage

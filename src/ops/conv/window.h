@@ -1,52 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sliding windows: what convolutions and pools share. Spatial axes are always d h w here; a
-// missing one has extent 1.
+// Sliding windows: what the shape rules of convolutions and pools share.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "graph/op_def.h"
+#include "kernels/layouts.h"
+#include "kernels/window/window.h"
 
 namespace stowage {
-
-using Extents3 = std::array<std::int64_t, 3>;
-
-struct Window {
-  Extents3 in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
-  Extents3 pad_begin{0, 0, 0}, pad_end{0, 0, 0};
-
-  std::int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
-
-  std::int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
-
-  std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-
-  void fields(Archive& a) {
-    a("in", in)("out", out)("kernel", kernel)("stride", stride)("dilation", dilation);
-    a("pad_begin", pad_begin)("pad_end", pad_end);
-  }
-};
-
-/// Taps [begin, end) of an axis.
-struct TapRange {
-  std::int64_t begin, end;
-
-  std::int64_t count() const { return end - begin; }
-};
-
-/// The taps of output index `o` of an axis that read input positions in [lo, hi); found without a
-/// walk over the taps.
-TapRange taps_within(const Window& w, std::size_t axis, std::int64_t o, std::int64_t lo,
-                     std::int64_t hi);
-
-/// Those that read the input, not its padding.
-inline TapRange taps_inside(const Window& w, std::size_t axis, std::int64_t o) {
-  return taps_within(w, axis, o, 0, w.in[axis]);
-}
 
 /// Throws Error unless the input has 1 to 3 spatial axes and the attribute `kernel_shape`, when
 /// there, has one entry for each. Returns the number of spatial axes.
@@ -73,18 +37,5 @@ void name_spatial(const NodeRef& node, AxisLinks& links, ValueId value, std::str
 /// and `second`.
 void link_convolution(const NodeRef& node, AxisLinks& links, std::string_view first,
                       std::string_view second);
-
-/// A value n c (d) (h) w with the channels last.
-Layout channels_last(const Shape& shape);
-
-/// The layout that `pattern` spells, `$0` to `$7` standing for the axes of `shape`.
-Layout layout_by_position(const Shape& shape, std::string_view pattern);
-
-/// " $2 $3": the axes behind the first two, for layout_by_position.
-std::string spatial_text(const Shape& shape);
-
-/// A vector's only axis with more than one element, its tail rounded up: the layout in which
-/// bias and slopes can be read in whole blocks.
-Layout padded_vector(const Shape& shape, std::int64_t block);
 
 }  // namespace stowage

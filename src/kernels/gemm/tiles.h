@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/graph.h"
+#include "kernels/post.h"
 
 namespace stowage {
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/rows/rows.h"
+#include "kernels/rows/rows.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/rows/rows.cc"
+#define HWY_TARGET_INCLUDE "kernels/rows/rows.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/math-inl.h"
+#include "kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products over pixel_gemm.
-#include "ops/conv/matrix.h"
+#include "kernels/gemm/matrix.h"
 
 #include <algorithm>
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "kernels/layouts.h"
 
 namespace stowage {
 

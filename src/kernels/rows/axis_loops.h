@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/digit_loops.h"
+#include "kernels/copy/digit_loops.h"
 
 namespace stowage {
 

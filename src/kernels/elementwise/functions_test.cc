@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every function of one element on every instruction set, against its formula in double: over the
 // numbers that models have, and at the edges.
-#include "ops/elementwise/functions.h"
+#include "kernels/elementwise/functions.h"
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "ops/conv/test_util.h"
+#include "kernels/test_util.h"
 
 namespace stowage {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores of part of a vector that touch nothing else. Included once a target.
-#if defined(STOWAGE_OPS_FIRST_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef STOWAGE_OPS_FIRST_LANES_INL_H_
-#undef STOWAGE_OPS_FIRST_LANES_INL_H_
+#if defined(STOWAGE_KERNELS_FIRST_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_KERNELS_FIRST_LANES_INL_H_
+#undef STOWAGE_KERNELS_FIRST_LANES_INL_H_
 #else
-#define STOWAGE_OPS_FIRST_LANES_INL_H_
+#define STOWAGE_KERNELS_FIRST_LANES_INL_H_
 #endif
 
 #include <hwy/highway.h>

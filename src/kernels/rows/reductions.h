@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/numbers.h"
 #include "base/thread_pool.h"
-#include "ops/rows/axis_loops.h"
-#include "ops/rows/rows.h"
-#include "ops/shapes.h"
+#include "kernels/rows/axis_loops.h"
+#include "kernels/rows/rows.h"
 
 namespace stowage {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "graph/graph.h"
-#include "ops/conv/window.h"
+#include "kernels/post.h"
+#include "kernels/window/window.h"
 
 namespace stowage {
 

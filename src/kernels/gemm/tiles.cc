@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // pixel_gemm for every instruction set.
-#include "ops/conv/tiles.h"
+#include "kernels/gemm/tiles.h"
 
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/conv/tiles.cc"
+#define HWY_TARGET_INCLUDE "kernels/gemm/tiles.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/conv/epilogue-inl.h"
-#include "ops/first_lanes-inl.h"
+#include "kernels/activation-inl.h"
+#include "kernels/first_lanes-inl.h"
 
 #undef STOWAGE_UNROLL
 #if defined(__clang__)

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "base/archive.h"
 #include "base/thread_pool.h"
-#include "ops/conv/pixel_conv.h"
-#include "ops/conv/tiles.h"
+#include "kernels/gemm/task_grid.h"
+#include "kernels/gemm/tiles.h"
+#include "stowage/layout.h"
 
 namespace stowage {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // slide() for every instruction set: a vector is a block of channels, a tile some pixels of a row.
-#include "ops/conv/slide.h"
+#include "kernels/window/slide.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,12 +8,12 @@
 #include "base/checked.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/conv/slide.cc"
+#define HWY_TARGET_INCLUDE "kernels/window/slide.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/conv/epilogue-inl.h"
-#include "ops/first_lanes-inl.h"
+#include "kernels/activation-inl.h"
+#include "kernels/first_lanes-inl.h"
 
 #undef STOWAGE_UNROLL
 #if defined(__clang__)

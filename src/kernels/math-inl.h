@@ -5,11 +5,11 @@
 // Every function gives NaN for NaN, has the limits of numpy at the infinities (x * sigmoid(x) and
 // the like are NaN at -inf, where they multiply it by 0), and never passes through an infinity that
 // its result does not have. It holds whether or not the processor flushes subnormal numbers.
-#if defined(STOWAGE_OPS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef STOWAGE_OPS_MATH_INL_H_
-#undef STOWAGE_OPS_MATH_INL_H_
+#if defined(STOWAGE_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_KERNELS_MATH_INL_H_
+#undef STOWAGE_KERNELS_MATH_INL_H_
 #else
-#define STOWAGE_OPS_MATH_INL_H_
+#define STOWAGE_KERNELS_MATH_INL_H_
 #endif
 
 // This order only.

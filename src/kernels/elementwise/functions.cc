@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise functions for every instruction set, from one source.
-#include "ops/elementwise/functions.h"
+#include "kernels/elementwise/functions.h"
 
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/elementwise/functions.cc"
+#define HWY_TARGET_INCLUDE "kernels/elementwise/functions.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/math-inl.h"
+#include "kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations on vectors, for the kernels that apply Node::epilogue. Included once a target.
-#if defined(STOWAGE_OPS_CONV_EPILOGUE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef STOWAGE_OPS_CONV_EPILOGUE_INL_H_
-#undef STOWAGE_OPS_CONV_EPILOGUE_INL_H_
+// Activations on vectors, for the kernels that apply them to their results. Included once a target.
+#if defined(STOWAGE_KERNELS_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_KERNELS_ACTIVATION_INL_H_
+#undef STOWAGE_KERNELS_ACTIVATION_INL_H_
 #else
-#define STOWAGE_OPS_CONV_EPILOGUE_INL_H_
+#define STOWAGE_KERNELS_ACTIVATION_INL_H_
 #endif
 
 #include <hwy/highway.h>
 
-#include "graph/graph.h"
-#include "ops/math-inl.h"
+#include "kernels/math-inl.h"
+#include "kernels/post.h"
 
 HWY_BEFORE_NAMESPACE();
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gates for every instruction set.
-#include "ops/lstm/gates.h"
+#include "kernels/recurrent/gates.h"
 
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/lstm/gates.cc"
+#define HWY_TARGET_INCLUDE "kernels/recurrent/gates.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/math-inl.h"
+#include "kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/first_lanes_test.cc"
+#define HWY_TARGET_INCLUDE "kernels/first_lanes_test.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/first_lanes-inl.h"
+#include "kernels/first_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -37,7 +37,7 @@ void load(const float* from, std::int64_t n, float* all) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "ops/conv/test_util.h"
+#include "kernels/test_util.h"
 
 namespace stowage {
 namespace {

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/copy/box_copy.h"
+
+#include <cstring>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/numbers.h"
+#include "base/thread_pool.h"
+
+namespace stowage {
+
+namespace {
+
+std::vector<Digit> digits_of_axis(const Mapping& mapping, int axis) {
+  std::vector<Digit> own;
+  for (const Digit& d : mapping.linear_digits()) {
+    if (d.dim == axis && d.e > 1) own.push_back(d);
+  }
+  return own;
+}
+
+/// A run of small elements is often one vector long; memcpy's call costs more than that.
+inline void copy_run(std::byte* to, const std::byte* from, std::int64_t bytes) noexcept {
+  switch (bytes) {
+    case 4:
+      std::memcpy(to, from, 4);
+      return;
+    case 16:
+      std::memcpy(to, from, 16);
+      return;
+    case 32:
+      std::memcpy(to, from, 32);
+      return;
+    case 64:
+      std::memcpy(to, from, 64);
+      return;
+    default:
+      std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+}
+
+template <class T>
+void copy_strided(std::byte* to, std::int64_t to_stride, const std::byte* from,
+                  std::int64_t from_stride, std::int64_t count) noexcept {
+  auto* y = reinterpret_cast<T*>(to);
+  const auto* x = reinterpret_cast<const T*>(from);
+  for (std::int64_t i = 0; i < count; ++i) y[i * to_stride] = x[i * from_stride];
+}
+
+}  // namespace
+
+std::int64_t axis_offset(const Mapping& mapping, int axis, std::int64_t x) {
+  std::int64_t offset = 0;
+  for (const Digit& d : mapping.linear_digits()) {
+    if (d.dim == axis) offset += x / d.q % d.e * d.stride;
+  }
+  return offset;
+}
+
+BoxCopy::BoxCopy(const Mapping& walked, const Mapping& other, Direction direction,
+                 const IndexMap& map)
+    : direction_(direction), size_(walked.element_bytes()) {
+  for (int axis = 0; axis < walked.shape().rank(); ++axis) add_axis(walked, other, axis, map);
+  std::ranges::stable_sort(outer_, [](const Loop& a, const Loop& b) { return a.order > b.order; });
+  std::vector<Loop> fused;
+  for (Loop& loop : outer_) {
+    if (loop.entries.empty() && loop.extent == 1) continue;
+    Loop* last = fused.empty() ? nullptr : &fused.back();
+    const bool even = last != nullptr && last->entries.empty() && loop.entries.empty() &&
+                      last->walked == loop.walked * loop.extent &&
+                      last->other == loop.other * loop.extent;
+    if (even) {
+      loop.extent *= last->extent;
+      *last = loop;
+    } else {
+      fused.push_back(std::move(loop));
+    }
+  }
+  outer_ = std::move(fused);
+  inner_ = {};
+  if (!outer_.empty()) {
+    inner_ = std::move(outer_.back());
+    outer_.pop_back();
+  }
+  share_out_run();
+  for (const Loop& loop : outer_) outer_count_ *= loop.count();
+  if (inner_.count() == 0) outer_count_ = 0;
+}
+
+/// A single long run is cut, so that threads can share it.
+void BoxCopy::share_out_run() {
+  constexpr std::int64_t kLongest = 1 << 14, kShortest = 1 << 12;
+  if (!inner_.entries.empty() || inner_.walked != 1 || inner_.other != 1) return;
+  for (std::int64_t run = kLongest; run >= kShortest && inner_.extent > kLongest; --run) {
+    if (inner_.extent % run != 0) continue;
+    outer_.push_back({inner_.extent / run, run, run, {}, run});
+    inner_.extent = run;
+  }
+}
+
+void BoxCopy::add_axis(const Mapping& walked, const Mapping& other, int axis, const IndexMap& map) {
+  if (walked.shape()[axis] == 0) {
+    outer_count_ = 0;
+    return;
+  }
+  if (!add_strided(walked, other, axis, map)) add_table(walked, other, axis, map);
+}
+
+/// The partner's offset is a sum over the walked digits, too: the axis is as many even loops.
+bool BoxCopy::add_strided(const Mapping& walked, const Mapping& other, int axis,
+                          const IndexMap& map) {
+  const std::int64_t extent = walked.shape()[axis], padded = walked.padded(axis);
+  const std::int64_t first = map(axis, 0);
+  if (first < 0) return false;
+  const std::int64_t base = axis_offset(other, axis, first);
+  const std::vector<Digit> digits = digits_of_axis(walked, axis);
+  std::vector<std::int64_t> strides;
+  for (const Digit& d : digits) {
+    if (d.q >= extent) return false;
+    const std::int64_t y = map(axis, d.q);
+    if (y < 0) return false;
+    strides.push_back(axis_offset(other, axis, y) - base);
+  }
+  const bool writes_other = direction_ == Direction::from_walked;
+  for (std::int64_t x = 1; x < padded; ++x) {
+    std::int64_t sum = base;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+      sum += x / digits[i].q % digits[i].e * strides[i];
+    }
+    if (x < extent || writes_other) {
+      const std::int64_t y = map(axis, x);
+      if (y < 0 || y >= other.padded(axis) || (x >= extent && y < other.shape()[axis])) {
+        return false;
+      }
+      if (axis_offset(other, axis, y) != sum) return false;
+    } else if (sum < 0 || sum > axis_offset(other, axis, other.padded(axis) - 1)) {
+      return false;  // a tail would be read from outside of the buffer
+    }
+  }
+  other_first_ += base;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    outer_.push_back({digits[i].e, digits[i].stride, strides[i], {}, digits[i].stride});
+  }
+  return true;
+}
+
+/// Every element by itself, joined into runs that are contiguous on both sides.
+void BoxCopy::add_table(const Mapping& walked, const Mapping& other, int axis,
+                        const IndexMap& map) {
+  Loop loop;
+  loop.order = std::int64_t{1} << 62;
+  for (const Digit& d : digits_of_axis(walked, axis)) loop.order = std::min(loop.order, d.stride);
+  const bool innermost = loop.order == 1;
+  for (std::int64_t x = 0; x < walked.shape()[axis]; ++x) {
+    const std::int64_t y = map(axis, x);
+    if (y < 0) continue;
+    const Entry e{axis_offset(walked, axis, x), axis_offset(other, axis, y), 1};
+    if (innermost && !loop.entries.empty()) {
+      Entry& last = loop.entries.back();
+      if (last.walked + last.run == e.walked && last.other + last.run == e.other) {
+        ++last.run;
+        continue;
+      }
+    }
+    loop.entries.push_back(e);
+  }
+  if (loop.entries.empty()) {
+    outer_count_ = 0;
+    return;
+  }
+  outer_.push_back(std::move(loop));
+}
+
+void BoxCopy::move(std::int64_t walked, std::int64_t other, const std::byte* from,
+                   std::byte* to) const noexcept {
+  const bool forward = direction_ == Direction::from_walked;
+  const auto source = [&](std::int64_t w, std::int64_t o) {
+    return from + (forward ? w : o) * size_;
+  };
+  const auto target = [&](std::int64_t w, std::int64_t o) {
+    return to + (forward ? o : w) * size_;
+  };
+  if (!inner_.entries.empty()) {
+    for (const Entry& e : inner_.entries) {
+      const std::int64_t w = walked + e.walked, o = other + e.other;
+      copy_run(target(w, o), source(w, o), e.run * size_);
+    }
+    return;
+  }
+  std::byte* y = target(walked, other);
+  const std::byte* x = source(walked, other);
+  if ((inner_.walked == 1 && inner_.other == 1) || inner_.extent == 1) {
+    copy_run(y, x, inner_.extent * size_);
+    return;
+  }
+  const std::int64_t y_stride = forward ? inner_.other : inner_.walked;
+  const std::int64_t x_stride = forward ? inner_.walked : inner_.other;
+  switch (size_) {
+    case 1:
+      return copy_strided<std::uint8_t>(y, y_stride, x, x_stride, inner_.extent);
+    case 2:
+      return copy_strided<std::uint16_t>(y, y_stride, x, x_stride, inner_.extent);
+    case 4:
+      return copy_strided<std::uint32_t>(y, y_stride, x, x_stride, inner_.extent);
+    default:
+      return copy_strided<std::uint64_t>(y, y_stride, x, x_stride, inner_.extent);
+  }
+}
+
+void BoxCopy::run(const std::byte* from, std::byte* to, ThreadPool* pool) const noexcept {
+  if (outer_count_ == 0) return;
+  constexpr std::int64_t kTaskBytes = 1 << 16;
+  const std::int64_t piece = inner_.entries.empty()
+                                 ? inner_.extent * size_
+                                 : static_cast<std::int64_t>(inner_.entries.size()) * size_;
+  const std::int64_t step =
+      std::max<std::int64_t>(1, kTaskBytes / std::max<std::int64_t>(piece, 1));
+  parallel(pool, at(ceil_div(outer_count_, step)), [&](std::size_t task) {
+    const auto first = static_cast<std::int64_t>(task) * step;
+    std::array<std::int64_t, 2 * kMaxDigits> index{};
+    std::int64_t rest = first;
+    for (std::size_t k = outer_.size(); k-- > 0;) {
+      index[k] = rest % outer_[k].count();
+      rest /= outer_[k].count();
+    }
+    for (std::int64_t i = first; i < std::min(first + step, outer_count_); ++i) {
+      std::int64_t walked = walked_first_, other = other_first_;
+      for (std::size_t k = 0; k < outer_.size(); ++k) {
+        const Loop& loop = outer_[k];
+        const bool table = !loop.entries.empty();
+        walked += table ? loop.entries[at(index[k])].walked : index[k] * loop.walked;
+        other += table ? loop.entries[at(index[k])].other : index[k] * loop.other;
+      }
+      move(walked, other, from, to);
+      for (std::size_t k = outer_.size(); k-- > 0 && ++index[k] == outer_[k].count();) index[k] = 0;
+    }
+  });
+}
+
+bool BoxCopy::in_place(const std::byte* from, const std::byte* to) const noexcept {
+  const bool forward = direction_ == Direction::from_walked;
+  return from + (forward ? walked_first_ : other_first_) * size_ ==
+         to + (forward ? other_first_ : walked_first_) * size_;
+}
+
+std::optional<std::size_t> part_offset(const Mapping& whole, const Mapping& part, int axis,
+                                       std::int64_t begin) {
+  const auto a = whole.linear_digits(), b = part.linear_digits();
+  if (a.size() != b.size() || part.cells() == 0) return std::nullopt;
+  // The axis is cut along its outermost digit, and that must be the outermost of all.
+  std::size_t top = a.size();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].dim == axis && (top == a.size() || a[i].q > a[top].q)) top = i;
+  }
+  if (top == a.size()) return std::nullopt;
+  const std::int64_t block = a[top].q, stride = a[top].stride;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].dim != b[i].dim || a[i].q != b[i].q) return std::nullopt;
+    if (i == top) continue;
+    const bool inner = a[i].e == 1 || (a[i].stride == b[i].stride && a[i].stride < stride);
+    if (a[i].e != b[i].e || !inner) return std::nullopt;
+  }
+  const std::int64_t end = begin + part.shape()[axis];
+  const bool whole_blocks = part.shape()[axis] % block == 0 || end == whole.shape()[axis];
+  if (begin % block != 0 || !whole_blocks || part.cells() != b[top].e * stride) {
+    return std::nullopt;
+  }
+  const auto offset = static_cast<std::size_t>(begin / block * stride * whole.element_bytes());
+  if (offset % kAlignment != 0) return std::nullopt;
+  return offset;
+}
+
+double BoxCopy::pieces() const {
+  const auto outer = static_cast<double>(outer_count_), count = static_cast<double>(inner_.count());
+  if (!inner_.entries.empty()) return outer * count;
+  // A strided element is a load and a store.
+  const bool run = (inner_.walked == 1 && inner_.other == 1) || inner_.extent == 1;
+  return run ? outer : outer * (1 + 0.15 * count);
+}
+
+Fill::Fill(const Mapping& mapping, std::uint64_t bits)
+    : bits_(bits), size_(mapping.element_bytes()), loops_(digit_loops<1>(mapping, {})) {
+  if (!loops_.empty() && loops_.back().stride[0] == 1) {
+    run_ = loops_.back().extent;
+    loops_.pop_back();
+  }
+}
+
+void Fill::run(std::byte* data) const noexcept {
+  const auto fill_as = [&]<class T>() {
+    for_each_offset(loops_.data(), loops_.size(), [&](const auto& offset) {
+      std::fill_n(reinterpret_cast<T*>(data) + offset[0], run_, static_cast<T>(bits_));
+    });
+  };
+  switch (size_) {
+    case 1:
+      return fill_as.operator()<std::uint8_t>();
+    case 2:
+      return fill_as.operator()<std::uint16_t>();
+    case 4:
+      return fill_as.operator()<std::uint32_t>();
+    default:
+      return fill_as.operator()<std::uint64_t>();
+  }
+}
+
+BoundCopy bind_copy(const CopyParams& p, const BoxCopy::IndexMap& map) {
+  std::optional<Fill> fill;
+  if (p.fill) fill.emplace(p.written, *p.fill);
+  return {BoxCopy(p.to, p.from, BoxCopy::Direction::into_walked, map), std::move(fill),
+          TailZero(p.written)};
+}
+
+void run_copy(const BoundCopy& bound, const KernelArgs& args) noexcept {
+  if (bound.fill) bound.fill->run(args.out[0]);
+  bound.copy.run(args.in[0], args.out[0], args.pool);
+  bound.tails.run(args.out[0]);
+}
+
+}  // namespace stowage

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/layouts.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+
+namespace stowage {
+
+Layout channels_last(const Shape& shape) {
+  std::vector<Axis> axes(shape.axes().begin(), shape.axes().end());
+  std::rotate(axes.begin() + 1, axes.begin() + 2, axes.end());
+  return Layout::row_major(axes);
+}
+
+Layout layout_by_position(const Shape& shape, std::string_view pattern) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '$') {
+      out += pattern[i];
+    } else {
+      out += shape.axis(pattern[++i] - '0').name();
+    }
+  }
+  return Layout::parse(out);
+}
+
+std::string spatial_text(const Shape& shape) {
+  std::string out;
+  for (int i = 2; i < shape.rank(); ++i) out += text(" $", i);
+  return out;
+}
+
+Layout padded_vector(const Shape& shape, std::int64_t block) {
+  if (shape.rank() == 0) return Layout::row_major(shape);
+  int axis = 0;
+  while (axis + 1 < shape.rank() && shape[axis] == 1) ++axis;
+  return Layout::parse(text(shape.axis(axis).name(), "~", block));
+}
+
+}  // namespace stowage

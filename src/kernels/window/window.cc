@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/window/window.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace stowage {
+
+TapRange taps_within(const Window& w, std::size_t axis, std::int64_t o, std::int64_t lo,
+                     std::int64_t hi) {
+  const std::int64_t first = o * w.stride[axis] - w.pad_begin[axis], d = w.dilation[axis];
+  const std::int64_t begin = first < lo ? ceil_div(lo - first, d) : 0;
+  const std::int64_t end = first < hi ? ceil_div(hi - first, d) : 0;
+  return {std::min(begin, w.kernel[axis]),
+          std::clamp(end, std::min(begin, w.kernel[axis]), w.kernel[axis])};
+}
+
+}  // namespace stowage

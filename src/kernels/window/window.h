@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sliding windows: what convolutions and pools share. Spatial axes are always d h w here; a
+// missing one has extent 1.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/archive.h"
+
+namespace stowage {
+
+using Extents3 = std::array<std::int64_t, 3>;
+
+struct Window {
+  Extents3 in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
+  Extents3 pad_begin{0, 0, 0}, pad_end{0, 0, 0};
+
+  std::int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
+
+  std::int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
+
+  std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+
+  void fields(Archive& a) {
+    a("in", in)("out", out)("kernel", kernel)("stride", stride)("dilation", dilation);
+    a("pad_begin", pad_begin)("pad_end", pad_end);
+  }
+};
+
+/// Taps [begin, end) of an axis.
+struct TapRange {
+  std::int64_t begin, end;
+
+  std::int64_t count() const { return end - begin; }
+};
+
+/// The taps of output index `o` of an axis that read input positions in [lo, hi); found without a
+/// walk over the taps.
+TapRange taps_within(const Window& w, std::size_t axis, std::int64_t o, std::int64_t lo,
+                     std::int64_t hi);
+
+/// Those that read the input, not its padding.
+inline TapRange taps_inside(const Window& w, std::size_t axis, std::int64_t o) {
+  return taps_within(w, axis, o, 0, w.in[axis]);
+}
+
+}  // namespace stowage
