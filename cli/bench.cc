@@ -67,13 +67,13 @@ class Noise {
   std::uint32_t state_ = 42;
 };
 
-/// One run: the inputs into the plan's layouts, the computation, the outputs back.
+/// Milliseconds of one run (set_input, run, read_output), and of what of it is not `run`.
 struct Times {
-  double whole = 0, doors = 0;
+  double whole = 0, ports = 0;
 };
 
 struct Samples {
-  std::vector<double> whole, doors, steps;
+  std::vector<double> whole, ports, steps;
   double first = 0;
 };
 
@@ -94,12 +94,12 @@ class Bench {
  public:
   Bench(const Plan& plan, Session& session) : plan_(plan), session_(session) {
     Noise noise;
-    for (const Door& door : plan.inputs) {
-      inputs_.emplace_back(door.port.dtype, door.port.shape, door.layout);
+    for (const PlanPort& input : plan.inputs) {
+      inputs_.emplace_back(input.port.dtype, input.port.shape, input.layout);
       noise.fill(inputs_.back());
     }
-    for (const Door& door : plan.outputs) {
-      outputs_.emplace_back(door.port.dtype, door.port.shape, door.layout);
+    for (const PlanPort& output : plan.outputs) {
+      outputs_.emplace_back(output.port.dtype, output.port.shape, output.layout);
     }
   }
 
@@ -110,9 +110,9 @@ class Bench {
     for (int i = 0; i < options.runs; ++i) {
       const Times times = once();
       samples.whole.push_back(times.whole);
-      samples.doors.push_back(times.doors);
+      samples.ports.push_back(times.ports);
     }
-    // Apart from the runs above, which no clock between steps disturbs.
+    // In runs of their own, for the clock between steps takes time itself.
     for (int i = 0; i < std::min(options.runs, 5); ++i) samples.steps.push_back(conversions());
     return samples;
   }
@@ -166,7 +166,7 @@ int run(BenchOptions options, std::ostream& out) {
     }
   }
   const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
-  ModelDoors model = model_doors(options.model);
+  ModelPorts model = model_ports(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
   if (deployment.has_value() && !options.json) out << ignored_note(*deployment);
   const auto bind = [&] {
@@ -199,7 +199,7 @@ int run(BenchOptions options, std::ostream& out) {
   json["p90_ms"] = at(samples.whole, 0.9);
   json["avg_ms"] = average;
   json["first_ms"] = samples.first;
-  json["convert_ms"] = median(samples.doors) + median(samples.steps);
+  json["convert_ms"] = median(samples.ports) + median(samples.steps);
   json["import_ms"] = loaded.import_ms;
   json["plan_ms"] = loaded.plan_ms;
   json["peak_bytes"] = loaded.plan->arena_bytes + loaded.plan->weight_bytes;
@@ -223,9 +223,8 @@ Command add_bench(CLI::App& app, const Streams& streams) {
   add_model_options(command, *options);
   add_deploy_options(command, options->deploy, options->deployed_model);
   add_format_options(command, *options);
-  command->add_option("--runs", options->runs, "Runs that count; 20 unless told")->type_name("N");
-  command->add_option("--warmup", options->warmup, "Runs before those; 3 unless told")
-      ->type_name("N");
+  command->add_option("--runs", options->runs, "Runs that count (default 20)")->type_name("N");
+  command->add_option("--warmup", options->warmup, "Runs before those (default 3)")->type_name("N");
   command->add_flag("--json", options->json, "Print JSON and nothing else");
   std::ostream& out = streams.out;
   return {command, [options, &out] { return run(*options, out); }};

@@ -117,7 +117,7 @@ class Case {
 
   /// Empty, or what is wrong.
   std::string run() {
-    inputs_ = model_doors(options_.model).inputs;
+    inputs_ = model_ports(options_.model).inputs;
     std::vector<std::pair<int, fs::path>> sets;
     for (const fs::path& entry : entries(folder_)) {
       const std::optional<int> n = number_behind(entry.filename().string(), "test_data_set_");
@@ -310,10 +310,8 @@ Command add_check(CLI::App& app, const Streams& streams) {
       "The exit code is 1 when a folder or a model failed.");
   command->add_option("DIR", options->folders, "Folders to check")->required();
   add_deploy_options(command, options->deploy, options->deployed_model);
-  command->add_option("--rtol", options->rtol, "Relative tolerance; 1e-3 unless told")
-      ->type_name("X");
-  command->add_option("--atol", options->atol, "Absolute tolerance; 1e-5 unless told")
-      ->type_name("X");
+  command->add_option("--rtol", options->rtol, "Relative tolerance (default 1e-3)")->type_name("X");
+  command->add_option("--atol", options->atol, "Absolute tolerance (default 1e-5)")->type_name("X");
   command
       ->add_option("--planner", options->planner,
                    "optimal (the default), source (every tensor in the model's own order) or rule")

@@ -103,8 +103,7 @@ Command add_convert(CLI::App& app, const Streams& streams) {
   command->add_option("--shape", options->shape, "Logical extents, such as n=1,c=3,h=4,w=5")
       ->required()
       ->type_name("SHAPE");
-  command
-      ->add_option("--dtype", options->dtype, "Scalar type of the output; as the input unless told")
+  command->add_option("--dtype", options->dtype, "Scalar type of the output (default: the input's)")
       ->type_name("TYPE");
   command
       ->add_option("--from-dtype", options->from_dtype,

@@ -127,7 +127,7 @@ std::vector<std::int64_t> array_extents(const ModelOptions& options, InputData& 
 
 }  // namespace
 
-void bind_data(const ModelOptions& options, ModelDoors& model, std::vector<InputData>& data,
+void bind_data(const ModelOptions& options, ModelPorts& model, std::vector<InputData>& data,
                Shapes& shapes) {
   const Formats formats = input_formats(options, names_of(model.inputs));
   for (InputData& item : data) {

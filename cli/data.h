@@ -27,7 +27,7 @@ InputData read_input(const std::string& name, const std::string& file);
 /// of 1 may be left out: it is put back. The model's own order is each ModelInput::format, or the
 /// other one where only that fits.
 /// Throws Error(bad_input) when the data does not fit what the model fixes.
-void bind_data(const ModelOptions& options, ModelDoors& model, std::vector<InputData>& data,
+void bind_data(const ModelOptions& options, ModelPorts& model, std::vector<InputData>& data,
                Shapes& shapes);
 
 /// The input that takes a picture when none is named: of four axes before three.

@@ -62,11 +62,11 @@ std::optional<Deployment> take_deployment(const std::string& file, const std::st
 
 /// Threads and formats become options, where the command line does not say otherwise.
 /// Throws Error(bad_input) for an input or an output that the model has not.
-void apply_deployment(const Deployment& deployment, const ModelDoors& model, ModelOptions& options);
+void apply_deployment(const Deployment& deployment, const ModelPorts& model, ModelOptions& options);
 
 /// --shape, and the shapes of the deployment, if there is one, in the model's order: that of each
 /// ModelInput::format, or the other one where only that fits. Throws Error(usage, bad_input).
-Shapes bound_shapes(const ModelOptions& options, const Deployment* deployment, ModelDoors& model);
+Shapes bound_shapes(const ModelOptions& options, const Deployment* deployment, ModelPorts& model);
 
 /// The validation data of an input, or random numbers of its range: the same in every run.
 /// Throws Error(bad_input, limit), Error(usage) for an input that the deployment does not name.

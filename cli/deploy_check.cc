@@ -141,14 +141,14 @@ class Case {
  public:
   Case(const Deployment& deployment, const ModelOptions& options)
       : deployment_(deployment), options_(options) {
-    apply_deployment(deployment, model_doors(deployment.model), options_);
+    apply_deployment(deployment, model_ports(deployment.model), options_);
   }
 
   /// The outputs that the deployment names, in its formats.
   std::vector<Tensor> run(const std::string& planner) const {
     ModelOptions options = options_;
     options.planner = planner;
-    ModelDoors model = model_doors(deployment_.model);
+    ModelPorts model = model_ports(deployment_.model);
     std::vector<InputData> data;
     const auto bind = [&] {
       Shapes shapes = bound_shapes(options, &deployment_, model);
@@ -202,7 +202,7 @@ Tensor expected_output(const Deployment& deployment, const DeployedTensor& outpu
 
 }  // namespace
 
-void apply_deployment(const Deployment& deployment, const ModelDoors& model,
+void apply_deployment(const Deployment& deployment, const ModelPorts& model,
                       ModelOptions& options) {
   if (deployment.platform != DataFormat::none && deployment.platform != model.source) {
     fail(ErrorCode::bad_input, deployment.file, ":", deployment.platform_line, ": '",
@@ -228,7 +228,7 @@ void apply_deployment(const Deployment& deployment, const ModelDoors& model,
   }
 }
 
-Shapes bound_shapes(const ModelOptions& options, const Deployment* deployment, ModelDoors& model) {
+Shapes bound_shapes(const ModelOptions& options, const Deployment* deployment, ModelPorts& model) {
   Shapes shapes = parse_shapes(options.shapes, model.inputs);
   if (deployment == nullptr) return shapes;
   for (const DeployedTensor& tensor : deployment->inputs) {

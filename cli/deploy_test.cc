@@ -505,7 +505,7 @@ TEST(Deploy, PlanAndBenchTakeTheShapesFormatsAndThreads) {
 
 // The same network was published twice; one file's deployment is checked with what the other
 // computes, through every order of the data.
-TEST(Deploy, TfliteAgainstItsOnnxTwin) {
+TEST(Deploy, TfliteAgainstOnnxOfTheSameNetwork) {
   const std::string onnx = data_path("models/onnx/ultraface_slim320/model.onnx");
   const std::string tflite = data_path("models/tflite/ultraface_slim320_nopost.tflite");
   if (onnx.empty() || !std::filesystem::exists(tflite)) GTEST_SKIP() << "skipped: no test data";
@@ -523,7 +523,7 @@ TEST(Deploy, TfliteAgainstItsOnnxTwin) {
             0);
   for (const auto& [format, data] : {std::pair{"NHWC", "last.npy"}, {"NCHW", "first.npy"}}) {
     const std::string file = folder.write(
-        "d.yml", "models:\n  twin:\n    platform: tflite\n    model_file_path: " + tflite +
+        "d.yml", "models:\n  same:\n    platform: tflite\n    model_file_path: " + tflite +
                      "\n    input_tensors: input_1\n    output_tensors: Identity_1\n"
                      "    input_data_formats: " +
                      format +

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/io/model_doors.h"
+#include "cli/io/model_ports.h"
 #include "stowage/data_format.h"
 #include "stowage/model.h"
 

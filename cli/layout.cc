@@ -155,7 +155,7 @@ Command add_layout(CLI::App& app, const Streams& streams) {
       ->required();
   command->add_option("--shape", options->shape, "Extents by axis, such as n=1,c=6,h=2,w=3")
       ->type_name("SHAPE");
-  command->add_option("--elem-bytes", options->element_bytes, "Bytes of one element; 4 unless told")
+  command->add_option("--elem-bytes", options->element_bytes, "Bytes of one element (default 4)")
       ->type_name("N");
   command->add_flag("--json", options->json, "Print JSON and nothing else");
   command->add_flag("--map", options->map, "With --json: the position of every element");

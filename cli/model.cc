@@ -40,8 +40,7 @@ std::pair<std::string, std::string> assign(std::string_view option, const std::s
 void add_device_options(CLI::App* command, std::string& device, std::optional<int>& threads) {
   command->add_option("--device", device, "Where to compute: cpu (the default) or opencl[:N]")
       ->type_name("DEVICE");
-  command->add_option("--threads", threads, "Threads to use; every CPU unless told")
-      ->type_name("N");
+  command->add_option("--threads", threads, "Threads to use (default: every CPU)")->type_name("N");
 }
 
 void add_model_options(CLI::App* command, ModelOptions& options) {
@@ -59,7 +58,7 @@ void add_model_options(CLI::App* command, ModelOptions& options) {
       ->type_name("PLANNER");
   command
       ->add_option("--rates", options.rates,
-                   "What 'stowage calibrate' measured; its own file unless told, round numbers "
+                   "What 'stowage calibrate' measured (default: the file it writes); round numbers "
                    "where there is none, or with 'default'")
       ->type_name("FILE");
   add_device_options(command, options.device, options.threads);
@@ -234,7 +233,7 @@ Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
   return prepared;
 }
 
-Prepared prepare_model(const ModelOptions& options, ModelDoors& model,
+Prepared prepare_model(const ModelOptions& options, ModelPorts& model,
                        const std::function<Shapes()>& bind) {
   std::vector<ModelInput*> inputs;  // whose format the user says
   const Formats said = input_formats(options, names_of(model.inputs));

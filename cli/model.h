@@ -15,7 +15,7 @@
 
 #include "cli/cli.h"
 #include "cli/formats.h"
-#include "cli/io/model_doors.h"
+#include "cli/io/model_ports.h"
 #include "graph/graph.h"
 #include "stowage/model.h"
 
@@ -90,7 +90,7 @@ Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
 /// only when its operators have named the axes, and these need shapes. So each input is taken to
 /// lie as files of its kind do, then as the names say. `bind` gives the shapes for the present
 /// ModelInput::format, and may change it.
-Prepared prepare_model(const ModelOptions& options, ModelDoors& model,
+Prepared prepare_model(const ModelOptions& options, ModelPorts& model,
                        const std::function<Shapes()>& bind);
 
 struct Loaded {

@@ -39,7 +39,7 @@ int run(PlanCommandOptions options, std::ostream& out) {
   check_device(options.device);
   parse_planner(options.planner);
   const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
-  ModelDoors model = model_doors(options.model);
+  ModelPorts model = model_ports(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
   if (deployment.has_value() && !options.json) out << ignored_note(*deployment);
   const Prepared prepared = prepare_model(options, model, [&] {

@@ -62,15 +62,15 @@ Json conversions_json(const std::vector<ConversionReport>& conversions) {
   return list;
 }
 
-Json doors_json(const std::vector<Door>& doors) {
+Json ports_json(const std::vector<PlanPort>& ports) {
   Json list = Json::array();
-  for (const Door& door : doors) {
+  for (const PlanPort& port : ports) {
     Json json;
-    json["name"] = door.port.name;
-    json["shape"] = text(door.port.shape.extents());
-    json["layout"] = door.layout.spelling();
-    json["data_format"] = data_format_name(door.port.data_format);
-    json["id"] = door.value;
+    json["name"] = port.port.name;
+    json["shape"] = text(port.port.shape.extents());
+    json["layout"] = port.layout.spelling();
+    json["data_format"] = data_format_name(port.port.data_format);
+    json["id"] = port.value;
     list.push_back(std::move(json));
   }
   return list;
@@ -99,11 +99,11 @@ Json blocks_json(const Plan& plan) {
     for (const int s : step.out) live(s, i);
   }
   const int end = std::max(steps - 1, 0);
-  for (const Door& door : plan.inputs) {
-    for (const int s : door.slots) live(s, 0), live(s, end);
+  for (const PlanPort& input : plan.inputs) {
+    for (const int s : input.slots) live(s, 0), live(s, end);
   }
-  for (const Door& door : plan.outputs) {
-    for (const int s : door.slots) live(s, end);
+  for (const PlanPort& output : plan.outputs) {
+    for (const int s : output.slots) live(s, end);
   }
   Json list = Json::array();
   for (std::size_t s = 0; s < plan.slots.size(); ++s) {
@@ -177,8 +177,8 @@ Json plan_json(const Plan& plan, const std::string& model) {
   json["source_cost_us"] = plan.source_cost_us;
   json["lower_bound_us"] = plan.lower_bound_us;
   json["source_format"] = data_format_name(plan.source_format);
-  json["inputs"] = doors_json(plan.inputs);
-  json["outputs"] = doors_json(plan.outputs);
+  json["inputs"] = ports_json(plan.inputs);
+  json["outputs"] = ports_json(plan.outputs);
   json["arena"]["steps"] = plan.steps.size();
   json["arena"]["blocks"] = blocks_json(plan);
   json["simplify"] = plan.history;

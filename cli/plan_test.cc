@@ -59,7 +59,7 @@ TEST(CliPlan, WhyNot) {
   }
 }
 
-TEST(CliPlan, FormatsAreSeenAtTheDoors) {
+TEST(CliPlan, FormatsOfInputsAndOutputsAreSeen) {
   const TestFolder folder;
   const std::string m =
       folder.write("m.onnx", test::image_model({"x", {2, 3, 4, 5}}, {"y", {2, 3, 4, 5}}));

@@ -12,7 +12,7 @@ namespace stowage::cli {
 /// The name that the system gives the processor, or "CPU".
 std::string processor_name();
 
-/// Where rates are kept unless told: below XDG_CONFIG_HOME or ~/.config; empty without either.
+/// Where rates are kept by default: below XDG_CONFIG_HOME or ~/.config; empty without either.
 std::string rates_file();
 
 /// The rates of this machine: from `file`, which must have them; from rates_file() when `file` is

@@ -62,7 +62,7 @@ void check_options(const RunOptions& options) {
 }
 
 /// Reads every file that is given, for the input that it is given for.
-std::vector<InputData> read_inputs(const RunOptions& options, const ModelDoors& model) {
+std::vector<InputData> read_inputs(const RunOptions& options, const ModelPorts& model) {
   const std::vector<ModelInput>& inputs = model.inputs;
   const std::vector<std::string> names = names_of(inputs);
   std::vector<InputData> data;
@@ -96,7 +96,7 @@ std::vector<InputData> read_inputs(const RunOptions& options, const ModelDoors& 
 }
 
 /// Data of the deployment for what is not given. Throws Error(usage) without a deployment.
-void add_missing(std::vector<InputData>& data, const ModelDoors& model,
+void add_missing(std::vector<InputData>& data, const ModelPorts& model,
                  const Deployment* deployment) {
   std::string missing;
   for (const ModelInput& input : model.inputs) {
@@ -192,7 +192,7 @@ class Run {
     check_options(options_);
     const std::optional<Deployment> deployment =
         take_deployment(options_.deploy, options_.deployed_model, options_);
-    ModelDoors model = model_doors(options_.model);
+    ModelPorts model = model_ports(options_.model);
     if (deployment.has_value()) {
       out_ << ignored_note(*deployment);
       apply_deployment(*deployment, model, options_);
@@ -291,26 +291,26 @@ void add_input_options(CLI::App* command, RunOptions& options) {
   command
       ->add_option("--mean", options.mean,
                    "Subtracted from the samples of a picture, which count from 0 to 255, or from "
-                   "an array: one number or one a channel; 0 unless told")
+                   "an array: one number or one a channel (default 0)")
       ->type_name("LIST");
   command
       ->add_option("--norm,--scale", options.norm,
-                   "Multiplies what is left: one number or one a channel; 1/255 unless told, 1 for "
-                   "an array")
+                   "Multiplies what is left: one number or one a channel (default 1/255; 1 for an "
+                   "array)")
       ->type_name("LIST");
   command
       ->add_option("--pixel", options.pixel,
-                   "Order of the channels that the model wants: rgb, bgr or gray; rgb or gray "
-                   "by their number unless told")
+                   "Order of the channels that the model wants: rgb, bgr or gray (default: rgb or "
+                   "gray, by their number)")
       ->type_name("ORDER");
   command
       ->add_option("--resize", options.resize,
-                   "How a picture gets the model's size: stretch (unless told), letterbox "
+                   "How a picture gets the model's size: stretch (the default), letterbox "
                    "(proportions kept, grey 114 around) or none")
       ->type_name("HOW");
   command
       ->add_option("--resize-mode", options.resize_mode,
-                   "bilinear (unless told), nearest or bicubic; at pixel centres, no antialias")
+                   "bilinear (the default), nearest or bicubic; at pixel centres, no antialias")
       ->type_name("MODE");
 }
 
@@ -325,9 +325,10 @@ void add_output_options(CLI::App* command, RunOptions& options) {
                    "Write every output as NAME.npy into this folder, in logical order")
       ->type_name("DIR");
   command
-      ->add_option("--output-range", options.output_range,
-                   "What an output picture counts in: 0..1 or 0..255; 0..1 unless told or "
-                   "unless a value exceeds 1.5")
+      ->add_option(
+          "--output-range", options.output_range,
+          "What an output picture counts in: 0..1 or 0..255 (default 0..1, or 0..255 where "
+          "a value exceeds 1.5)")
       ->type_name("RANGE");
   command
       ->add_option("--top", options.top, "Print the K best scores of a classification, best first")

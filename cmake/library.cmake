@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# stowage: the core library. stowage_import: the model readers, apart, so that a phone build
+# stowage: the core library. stowage_import: the model readers, by themselves, so that a phone build
 # stays small.
 function(room_sources out)
   set(all "")

@@ -123,12 +123,12 @@ nlohmann::json run_case(const Case& c, const Arguments& args, ThreadPool& pool) 
     out["contenders"].push_back({{"name", e.name},
                                  {"min_us", e.min_us},
                                  {"median_us", e.median_us},
-                                 {"fraction_of_memcpy", e.of_roof}});
-    if (&e != &entries[0]) std::printf("  %s %.2f", std::string(e.name).c_str(), e.of_roof);
+                                 {"fraction_of_memcpy", e.of_baseline}});
+    if (&e != &entries[0]) std::printf("  %s %.2f", std::string(e.name).c_str(), e.of_baseline);
   }
   if (c.goal > 0)
     std::printf("  goal %.2f%s", c.goal,
-                entries.size() > 1 && entries[1].of_roof < c.goal ? " MISSED" : "");
+                entries.size() > 1 && entries[1].of_baseline < c.goal ? " MISSED" : "");
   std::printf("\n");
   std::fflush(stdout);
   return out;

@@ -78,13 +78,13 @@ void measure(const Case& c, std::vector<Entry>& entries, const Settings& setting
   const auto make = [&](std::size_t in, std::size_t out) {
     return Pair{in, out, make_buffer(in, c.src), make_buffer(out, c.dst)};
   };
-  const Pair roof = make(c.bytes() / 2, c.bytes() / 2);
+  const Pair baseline = make(c.bytes() / 2, c.bytes() / 2);
   const Pair own = make(c.source().bytes(), c.destination().bytes());
   std::vector<std::vector<double>> times(entries.size());
   std::vector<int> repeats(entries.size(), 1);
   for (int round = -1; round < settings.rounds; ++round) {
     for (std::size_t k = 0; k < entries.size(); ++k) {
-      const Pair& p = k == 0 ? roof : own;
+      const Pair& p = k == 0 ? baseline : own;
       const Entry& before = entries[k == 0 ? entries.size() - 1 : k - 1];
       if (settings.threads > 1 && entries[k].own_threads != before.own_threads) {
         std::this_thread::sleep_for(kThreadsSpin);
@@ -110,7 +110,7 @@ void measure(const Case& c, std::vector<Entry>& entries, const Settings& setting
     std::sort(times[k].begin(), times[k].end());
     entries[k].min_us = times[k].front();
     entries[k].median_us = times[k][times[k].size() / 2];
-    entries[k].of_roof = entries[0].min_us / entries[k].min_us;
+    entries[k].of_baseline = entries[0].min_us / entries[k].min_us;
   }
 }
 

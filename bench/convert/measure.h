@@ -11,7 +11,7 @@ struct Entry {
   Move move;
   bool own_threads = false;  ///< not those of the bench's pool
   double min_us = 0, median_us = 0;
-  double of_roof = 0;  ///< time of the first entry over the time of this one, at their best
+  double of_baseline = 0;  ///< time of the first entry over the time of this one, at their best
 };
 
 struct Settings {
@@ -21,11 +21,11 @@ struct Settings {
   int threads = 1;
 };
 
-/// Runs the entries in turn over buffers of the case. The first entry is the roof and
+/// Runs the entries in turn over buffers of the case. The first entry is the baseline and
 /// has buffers of half the bytes each.
 void measure(const Case& c, std::vector<Entry>& entries, const Settings& settings);
 
-/// Whether the move gives the bytes of the conversion's twin.
+/// Whether the move gives the bytes of the conversion's oracle.
 bool agrees(const Case& c, const Move& move);
 
 }  // namespace stowage::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roof: memcpy that reads and writes as many bytes as the conversion does, half of them each
-// way, between buffers of that size.
+// The baseline: memcpy that reads and writes as many bytes as the conversion does, half of them
+// each way, between buffers of that size.
 #include <cstring>
 
 #include "bench/convert/contender.h"

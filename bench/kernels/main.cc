@@ -2,9 +2,9 @@
 // bench_kernels [--threads N] [--runs N] [FILTER]: every offer of every operator that has kernels,
 // on layers of well-known networks; FILTER is a part of an operator's, a kernel's or a layer's
 // name. Prints the minimum time, GFLOP/s (flops as the planner counts them), GB/s of all operands
-// read or written once, and the share of the roof: the larger of both over what this machine does,
+// read or written once, and the share of the peak: the larger of both over what this machine does,
 // measured at the start (independent fused multiply-adds; a triad over three arrays). Operands of
-// one run are in the cache for the next, so a small layer may exceed the roof of the memory. One
+// one run are in the cache for the next, so a small layer may exceed the peak of the memory. One
 // thread is timed in CPU time.
 #include <algorithm>
 #include <cstdio>
@@ -345,7 +345,7 @@ int main(int argc, char** argv) {
     }
   }
   const double peak = fma_peak() * threads, bandwidth = triad_bandwidth();
-  std::printf("roofs: %.0f GFLOP/s for %d thread(s), %.1f GB/s for one\n", peak, threads,
+  std::printf("peaks: %.0f GFLOP/s for %d thread(s), %.1f GB/s for one\n", peak, threads,
               bandwidth);
   wall_clock = threads > 1;
   const Target target = host_target(threads);

@@ -81,7 +81,7 @@ TEST(SafeFileName, NeverLeavesTheFolder) {
   EXPECT_LE(safe_file_name(std::string(5000, 'a')).size(), 255u - 40u);
 }
 
-TEST(SafeFileName, TellsOutputsApart) {
+TEST(SafeFileName, NamesOfOutputsDiffer) {
   const std::vector<std::string> names = {"a/b", "a:b", "A_b", "a_b_2"};
   EXPECT_EQ(safe_file_names(names), (std::vector<std::string>{"a_b", "a_b_2", "A_b_3", "a_b_2_2"}));
 }

@@ -146,7 +146,7 @@ void read_descr(NpyHeader& header) {
     }
   }
   fail(ErrorCode::unsupported, "the .npy file holds '", descr.substr(0, 20),
-       "', which has no twin here; convert it with numpy's astype, for example to float32");
+       "', which is no type of Stowage; convert it with numpy's astype, for example to float32");
 }
 
 void swap_bytes(std::span<std::byte> bytes, std::size_t width) {

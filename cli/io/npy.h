@@ -33,7 +33,7 @@ struct NpyHeader {
 inline constexpr std::int64_t kNpyHeaderBytes = 1 << 16;
 
 /// `head` is the start of a file of `file_bytes` bytes. Throws Error(bad_input) when it is no .npy
-/// file or promises more than the file has, Error(unsupported) for a dtype without a twin here.
+/// file or promises more than the file has, Error(unsupported) for a dtype that is no DType.
 NpyHeader parse_npy_header(std::span<const std::byte> head, std::int64_t file_bytes);
 
 /// The array, its axes named a, b, c, ...; in Fortran order the layout says so. Big-endian files

@@ -67,13 +67,13 @@ struct PlanOptions {
   /// rule: MACE's lists and its pass forward. source: every value in the order of the file.
   enum class Planner { optimal, rule, source } planner = Planner::optimal;
   Rates rates;
-  /// Layouts in which the caller will give inputs and take outputs, by name; row-major in source
-  /// order unless told. The planner counts the conversion at the door from there, and has nothing
-  /// to convert where a kernel reads or writes that layout. It binds nobody: set_input and
-  /// read_output take views of any layout.
-  std::map<std::string, Layout> doors;
+  /// Layouts in which the caller will give inputs and take outputs, by name; by default
+  /// row-major in source order. The planner counts the conversion between that and the layout of
+  /// the plan, and has nothing to convert where a kernel reads or writes it. It binds nobody:
+  /// set_input and read_output take views of any layout.
+  std::map<std::string, Layout> layouts;
   /// The data formats of the caller's inputs and outputs, by name. nchw and nhwc are short for a
-  /// layout in `doors` and need a value that has a data format, see Port; Error(usage) otherwise.
+  /// layout in `layouts` and need a value that has a data format, see Port; Error(usage) otherwise.
   /// none says that the tensor is no batch of images, MACE's NONE: it is taken as the model has
   /// it, Port::data_format is none, and under Planner::rule an input is not AUTO.
   std::map<std::string, DataFormat> formats;

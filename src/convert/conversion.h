@@ -16,7 +16,7 @@ namespace stowage::conversion {
 struct Options {
   Fault fault = Fault::none;
   bool plain_casts = false;
-  std::size_t huge_from = 32u << 20;  ///< a destination of so many bytes is written past the caches
+  std::size_t huge_from = 32u << 20;  ///< destinations of so many bytes: non-temporal stores
 };
 
 /// mean and norm, each `size` values: few of them in place.

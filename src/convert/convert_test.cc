@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every conversion against its twin, cell by cell, between guard pages.
+// Every conversion against its oracle, cell by cell, between guard pages.
 #include "stowage/convert.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ struct Case {
   }
 };
 
-/// Empty when the conversion agrees with its twin.
+/// Empty when the conversion agrees with its oracle.
 std::string difference(const Case& c, Random& random, ThreadPool* pool,
                        const Options& options = {}) {
   const Mapping src(Layout::parse(c.from), c.shape, dtype_bytes(c.src));
@@ -237,7 +237,7 @@ TEST(Convert, WideAndCrowded) {
   }
 }
 
-// Stores past the caches need whole lines, which not all of a pixel's channels fill.
+// Non-temporal stores need whole lines, which not all of a pixel's channels fill.
 TEST(Convert, HugeWithPitch) {
   Random random(17);
   for (const std::int64_t target : conversion::instruction_sets()) {

@@ -76,7 +76,7 @@ struct Kernels {
                                                 const RowMap& map);
 };
 
-/// After stores past the caches, before another thread may read.
+/// After non-temporal stores, before another thread may read.
 void finish_stores() noexcept;
 
 /// Those of the best instruction set of this machine.

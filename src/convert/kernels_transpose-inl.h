@@ -45,7 +45,7 @@ HWY_INLINE void prefetch_ahead(const Byte* p, std::int64_t bytes) {
 enum class Writing : std::uint8_t {
   plain,
   ahead,   ///< the line after it is asked for
-  stream,  ///< goes past the caches
+  stream,  ///< non-temporal
 };
 
 /// Whether vectors of all columns from `first` on fill lines exactly.
@@ -66,7 +66,7 @@ HWY_INLINE void write(V v, D d, Byte* to) {
 }
 
 /// kB * 16 / E rows from b, all columns; at least a tile of them. Stores wait for their lines in
-/// order, so that each line that is late holds up all: it pays to ask for the lines of the next
+/// order, so that each line that is late holds up all: it pays to prefetch the lines of the next
 /// band.
 template <int E, int kB, Writing kWriting, class Rows>
 HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, Rows last) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The obviously correct twin of a Conversion: one element at a time, in logical coordinates.
+// What a Conversion is compared with: one element at a time, in logical coordinates.
 #pragma once
 
 #include "stowage/convert.h"

@@ -2,7 +2,7 @@
 // The contract of an operator: one record says everything Stowage knows about it.
 //
 //   infer      shapes and dtypes of the outputs; every check of attributes and inputs
-//   reference  the obviously correct twin: scalar loops over row-major tensors
+//   reference  what kernels are compared with: scalar loops over row-major tensors
 //   offers     layouts in which a fast kernel exists; none makes a slower plan, never an error
 //   axes       which axes are n, c, h, w, and which correspond (default: elementwise)
 //

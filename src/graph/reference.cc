@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The obviously correct twin of every kernel: the operator's reference, then the epilogue.
+// What every kernel is compared with: the operator's reference, then the epilogue.
 #include <algorithm>
 #include <cmath>
 

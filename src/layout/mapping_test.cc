@@ -153,8 +153,8 @@ TEST(MappingTest, LawsHoldOnRandomLayouts) {
 }
 
 /// The row-major product of digits by its definition: walk the tree, most significant first.
-std::int64_t twin_offset(const Layout& layout, Space space, const Shape& shape,
-                         const Coordinates& x, int element_bytes) {
+std::int64_t oracle_offset(const Layout& layout, Space space, const Shape& shape,
+                           const Coordinates& x, int element_bytes) {
   std::vector<Layout::Item> items;
   for (const Layout::Item& item : layout.items()) {
     if (item.space == space) items.push_back(item);
@@ -191,7 +191,7 @@ std::int64_t twin_offset(const Layout& layout, Space space, const Shape& shape,
   return group(1).value;
 }
 
-TEST(MappingTest, OffsetsAgreeWithTheTwin) {
+TEST(MappingTest, OffsetsAgreeWithTheOracle) {
   std::mt19937 random(3);
   for (int i = 0; i < 300; ++i) {
     const Layout layout = Layout::parse(random_layout(random));
@@ -200,7 +200,7 @@ TEST(MappingTest, OffsetsAgreeWithTheTwin) {
     const Mapping map(layout, shape, element_bytes);
     std::int64_t wrong = 0;
     for_each(shape, [&](const Coordinates& x) {
-      wrong += twin_offset(layout, Space::mem, shape, x, element_bytes) != map.offset(x);
+      wrong += oracle_offset(layout, Space::mem, shape, x, element_bytes) != map.offset(x);
     });
     EXPECT_EQ(wrong, 0) << layout.text();
   }

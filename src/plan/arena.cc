@@ -341,7 +341,7 @@ void verify(std::span<const Buffer> buffers, const Arena& arena) {
     std::size_t& begin = base[joined.of[i]];
     if (begin == kNone && offset >= joined.at[i]) begin = offset - joined.at[i];
     if (begin == kNone || offset != begin + joined.at[i]) {
-      fail(ErrorCode::internal, "buffer ", i, " shares memory but lies apart from it");
+      fail(ErrorCode::internal, "buffer ", i, " shares memory but lies outside of it");
     }
   }
   expect_no_clash(joined.blocks, base);

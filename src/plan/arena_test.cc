@@ -122,15 +122,15 @@ TEST(Arena, RandomLifetimes) {
 
 TEST(Arena, EasyCasesAreOptimal) {
   for (int n : {0, 1, 2, 3, 17, 100}) {
-    std::vector<Buffer> chain, together, apart, residual;
+    std::vector<Buffer> chain, together, disjoint, residual;
     for (int i = 0; i < n; ++i) {
       const std::size_t bytes = 1000 + 37 * (i % 7);
       chain.push_back({bytes, i, i + 1});
       together.push_back({bytes, 0, 5});
-      apart.push_back({bytes, 2 * i, 2 * i + 1});
+      disjoint.push_back({bytes, 2 * i, 2 * i + 1});
       residual.push_back({640, i, i % 3 == 0 ? i + 3 : i + 1});
     }
-    for (const auto& buffers : {chain, together, apart, residual}) {
+    for (const auto& buffers : {chain, together, disjoint, residual}) {
       const Arena arena = make_arena(buffers, kNoLimit);
       verify(buffers, arena);
       EXPECT_EQ(arena.bytes, arena.lower_bound) << n;

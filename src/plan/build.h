@@ -16,7 +16,7 @@ Problem make_problem(const Graph& graph, const OfferTable& table, const Target& 
                      const Rates& rates);
 
 /// A conversion of `value` into `to` that set_input or read_output does: it is no step.
-bool at_door(const Graph& graph, const OfferTable& table, ValueId value, int to);
+bool at_port(const Graph& graph, const OfferTable& table, ValueId value, int to);
 
 /// What a conversion of `value` costs where it is done.
 double move_us(const Graph& graph, const OfferTable& table, const Target& target,
@@ -38,8 +38,8 @@ struct Decision {
 /// The graph is not changed. The optimal plan costs at most what either baseline costs.
 Decision decide(Graph& graph, const PlanOptions& options);
 
-/// Fills slots, steps, doors, weights and arena. With `release_constants`, the graph's constants
-/// go away as they are converted.
+/// Fills slots, steps, inputs, outputs, weights and arena. With `release_constants`, the graph's
+/// constants go away as they are converted.
 void build(Plan& plan, Graph& graph, const OfferTable& table, const Solution& solution,
            bool release_constants);
 

@@ -24,17 +24,17 @@ std::string_view planner_name(PlanOptions::Planner planner) {
 Decision decide(Graph& graph, const PlanOptions& options) {
   Decision d;
   d.target = host_target(options.threads);
-  d.table = collect_offers(graph, d.target, options.rates, doors_of(graph, options));
+  d.table = collect_offers(graph, d.target, options.rates, caller_layouts(graph, options));
   d.problem = make_problem(graph, d.table, d.target, options.rates);
-  const auto evaluated = [&](const std::vector<int>& choice, const std::vector<bool>& apart) {
-    return evaluate_apart(graph, d.table, d.problem, d.target, options.rates, choice, apart);
+  const auto evaluated = [&](const std::vector<int>& choice, const std::vector<bool>& isolated) {
+    return evaluate_isolated(graph, d.table, d.problem, d.target, options.rates, choice, isolated);
   };
   const std::vector<int> source = source_choice(graph, d.table, d.target, options.rates);
   d.source = evaluated(source, std::vector<bool>(source.size(), true));
   d.rule_auto = rule_formats(graph, d.table.order, said_none(graph, options));
-  std::vector<bool> apart = d.rule_auto;
-  apart.flip();
-  d.rule = evaluated(rule_choice(graph, d.table, d.target, d.rule_auto, source), apart);
+  std::vector<bool> isolated = d.rule_auto;
+  isolated.flip();
+  d.rule = evaluated(rule_choice(graph, d.table, d.target, d.rule_auto, source), isolated);
   for (Solution* baseline : {&d.source, &d.rule}) baseline->lower_bound = baseline->cost;
   if (options.planner != PlanOptions::Planner::optimal) {
     d.chosen = options.planner == PlanOptions::Planner::rule ? d.rule : d.source;

@@ -26,15 +26,15 @@ std::string shape_of(const std::vector<NodeReport::Operand>& list) {
 }
 
 /// What is given and wanted, in which data format.
-std::string doors(const Plan& plan) {
+std::string ports(const Plan& plan) {
   std::string out = text("source format ", data_format_name(plan.source_format), "\n");
-  const auto list = [&](std::string_view kind, const std::vector<Door>& all,
+  const auto list = [&](std::string_view kind, const std::vector<PlanPort>& all,
                         std::string_view verb) {
-    for (const Door& door : all) {
-      out += text(kind, " '", printable(door.port.name), "'  ", door.port.shape.extents(), " ",
-                  data_format_name(door.port.data_format));
-      if (door.layout != Layout::row_major(door.port.shape)) {
-        out += text(", ", verb, " in ", door.layout.spelling());
+    for (const PlanPort& given : all) {
+      out += text(kind, " '", printable(given.port.name), "'  ", given.port.shape.extents(), " ",
+                  data_format_name(given.port.data_format));
+      if (given.layout != Layout::row_major(given.port.shape)) {
+        out += text(", ", verb, " in ", given.layout.spelling());
       }
       out += "\n";
     }
@@ -121,7 +121,7 @@ void summary(std::string& out, const Plan& plan) {
 }  // namespace
 
 std::string explain(const Plan& plan) {
-  std::string out = doors(plan);
+  std::string out = ports(plan);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) node(out, i + 1, plan.nodes[i], plan);
   if (!plan.conversions.empty()) out += "moves\n";
   for (const ConversionReport& c : plan.conversions) {

@@ -21,8 +21,8 @@ std::vector<ValueId> named(const Graph& graph, const std::string& name) {
 
 }  // namespace
 
-std::map<std::string, Layout> doors_of(const Graph& graph, const PlanOptions& options) {
-  std::map<std::string, Layout> doors = options.doors;
+std::map<std::string, Layout> caller_layouts(const Graph& graph, const PlanOptions& options) {
+  std::map<std::string, Layout> layouts = options.layouts;
   for (const auto& [name, format] : options.formats) {
     const Trail trail("the data format of", name);
     const std::vector<ValueId> values = named(graph, name);
@@ -35,9 +35,9 @@ std::map<std::string, Layout> doors_of(const Graph& graph, const PlanOptions& op
              data_format_name(format), ", for no operator names its axes so; use NONE");
       }
     }
-    doors.emplace(name, Layout::parse(data_format_name(format)));
+    layouts.emplace(name, Layout::parse(data_format_name(format)));
   }
-  return doors;
+  return layouts;
 }
 
 std::vector<bool> said_none(const Graph& graph, const PlanOptions& options) {

@@ -11,9 +11,9 @@
 
 namespace stowage::plan {
 
-/// PlanOptions::doors, and the layouts that PlanOptions::formats stands for. Throws Error(usage)
+/// PlanOptions::layouts, and the layouts that PlanOptions::formats stands for. Throws Error(usage)
 /// for a format of something that is no input or output, or that has no data format.
-std::map<std::string, Layout> doors_of(const Graph& graph, const PlanOptions& options);
+std::map<std::string, Layout> caller_layouts(const Graph& graph, const PlanOptions& options);
 
 /// One entry a value: the caller says that it is no batch of images.
 std::vector<bool> said_none(const Graph& graph, const PlanOptions& options);

@@ -75,8 +75,8 @@ Problem make_problem(const Graph& graph, const OfferTable& table, const Target& 
     }
     out.layouts = static_cast<int>(layouts.size());
     out.convert.assign(layouts.size() * layouts.size(), 0.0);
-    if (value.producer == kNoNode) out.given = table.door[idx(v)];
-    if (graph.is_output(v)) out.wanted.push_back(table.door[idx(v)]);
+    if (value.producer == kNoNode) out.given = table.caller_layout[idx(v)];
+    if (graph.is_output(v)) out.wanted.push_back(table.caller_layout[idx(v)]);
     for (std::size_t a = 0; a < layouts.size(); ++a) {
       for (std::size_t b = 0; b < layouts.size(); ++b) {
         if (a == b) continue;
@@ -94,20 +94,20 @@ Problem make_problem(const Graph& graph, const OfferTable& table, const Target& 
   return problem;
 }
 
-bool at_door(const Graph& graph, const OfferTable& table, ValueId value, int to) {
+bool at_port(const Graph& graph, const OfferTable& table, ValueId value, int to) {
   if (is_input(graph, value)) return true;
-  return graph.is_output(value) && to == table.door[idx(value)];
+  return graph.is_output(value) && to == table.caller_layout[idx(value)];
 }
 
 double move_us(const Graph& graph, const OfferTable& table, const Target& target,
                const Rates& rates, ValueId value, int to, const Conversion& conversion) {
   const double us = conversion_us(rates, target, conversion);
-  return at_door(graph, table, value, to) ? std::max(us - rates.call_us, 0.0) : us;
+  return at_port(graph, table, value, to) ? std::max(us - rates.call_us, 0.0) : us;
 }
 
 namespace {
 
-/// Turns choices and moves into slots, steps, doors and memory.
+/// Turns choices and moves into slots, steps, inputs, outputs and memory.
 class Builder {
  public:
   Builder(Plan& plan, Graph& graph, const OfferTable& table, const Solution& solution)
@@ -127,9 +127,9 @@ class Builder {
 
   void build(bool release_constants) {
     mark_reads();
-    bind_doors_in();
+    bind_inputs();
     for (std::size_t i = 0; i < table_.order.size(); ++i) add_node(i);
-    bind_doors_out();
+    bind_outputs();
     convert_constants(release_constants);
     lay_out();
   }
@@ -182,38 +182,38 @@ class Builder {
     return s;
   }
 
-  Door make_door(ValueId v) const {
+  PlanPort make_port(ValueId v) const {
     const Value& value = graph_.value(v);
     return {.port = {value.name, value.dtype, value.shape, data_format(value.shape)},
             .slots = {},
             .value = v,
-            .layout = table_.layouts[idx(v)][idx(table_.door[idx(v)])]};
+            .layout = table_.layouts[idx(v)][idx(table_.caller_layout[idx(v)])]};
   }
 
   /// set_input converts straight into every layout that is read.
-  void bind_doors_in() {
+  void bind_inputs() {
     for (ValueId v : graph_.inputs) {
-      Door door = make_door(v);
-      if (graph_.is_output(v)) read_[idx(v)][idx(table_.door[idx(v)])] = true;
+      PlanPort port = make_port(v);
+      if (graph_.is_output(v)) read_[idx(v)][idx(table_.caller_layout[idx(v)])] = true;
       for (std::size_t layout = 0; layout < read_[idx(v)].size(); ++layout) {
-        if (read_[idx(v)][layout]) door.slots.push_back(slot(v, static_cast<int>(layout)));
+        if (read_[idx(v)][layout]) port.slots.push_back(slot(v, static_cast<int>(layout)));
       }
-      plan_.inputs.push_back(std::move(door));
+      plan_.inputs.push_back(std::move(port));
     }
   }
 
   /// read_output converts straight from the layout that the plan has.
-  void bind_doors_out() {
+  void bind_outputs() {
     for (ValueId v : graph_.outputs) {
-      Door door = make_door(v);
+      PlanPort port = make_port(v);
       const auto& slots = slot_of_[idx(v)];
-      int best = slots[idx(table_.door[idx(v)])];
+      int best = slots[idx(table_.caller_layout[idx(v)])];
       if (best < 0 && graph_.value(v).constant == nullptr) {
         best = slots[idx(solution_.produced[idx(v)])];
       }
-      if (best < 0) best = slot(v, table_.door[idx(v)]);
-      door.slots.push_back(best);
-      plan_.outputs.push_back(std::move(door));
+      if (best < 0) best = slot(v, table_.caller_layout[idx(v)]);
+      port.slots.push_back(best);
+      plan_.outputs.push_back(std::move(port));
     }
   }
 
@@ -327,8 +327,8 @@ class Builder {
     const std::size_t bytes = plan_.slots[idx(s)].mapping.bytes();
     s = root(s);
     if (plan_.slots[idx(s)].mapping.bytes() != bytes) return -1;
-    for (const Door& door : plan_.inputs) {
-      if (std::ranges::find(door.slots, s) != door.slots.end()) return -1;
+    for (const PlanPort& input : plan_.inputs) {
+      if (std::ranges::find(input.slots, s) != input.slots.end()) return -1;
     }
     return buffers.of[idx(s)];
   }
@@ -421,8 +421,8 @@ class Builder {
       buffer.last_step = std::max(buffer.last_step, step);
     };
     // Inputs outlive a run, so that the next run may use them again.
-    for (const Door& door : plan_.inputs) {
-      for (int s : door.slots) live(s, 0), live(s, after);
+    for (const PlanPort& input : plan_.inputs) {
+      for (int s : input.slots) live(s, 0), live(s, after);
     }
     for (int i = 0; i < static_cast<int>(plan_.steps.size()); ++i) {
       const Step& step = plan_.steps[idx(i)];
@@ -435,7 +435,7 @@ class Builder {
         }
       }
     }
-    for (const Door& door : plan_.outputs) live(door.slots[0], after);
+    for (const PlanPort& output : plan_.outputs) live(output.slots[0], after);
     buffers.in_views.assign(buffers.list.size(), false);
     share_views(buffers);
     share_in_place(buffers);
@@ -500,9 +500,9 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOp
   plan::report(*plan, *graph, decision, decision.chosen);
   plan::build(*plan, *graph, decision.table, decision.chosen, graph.use_count() == 1);
   const std::vector<bool> none = plan::said_none(*graph, options);
-  for (auto* doors : {&plan->inputs, &plan->outputs}) {
-    for (Door& door : *doors) {
-      if (none[plan::idx(door.value)]) door.port.data_format = DataFormat::none;
+  for (auto* ports : {&plan->inputs, &plan->outputs}) {
+    for (PlanPort& port : *ports) {
+      if (none[plan::idx(port.value)]) port.port.data_format = DataFormat::none;
     }
   }
   verify(*plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of small graphs of test operators: conversions at the doors, shared ones, relabels,
-// weights.
+// Plans of small graphs of test operators: conversions of inputs and outputs, shared ones,
+// relabels, weights.
 #include <gtest/gtest.h>
 
 #include "graph/op_def.h"
@@ -190,7 +190,7 @@ int convert_steps(const Plan& plan) {
   return n;
 }
 
-TEST(MakePlan, ConvertsAtTheDoorsOnly) {
+TEST(MakePlan, ConvertsInputsAndOutputsOnly) {
   for (const std::int64_t c : {1, 3, 4, 5, 8, 33}) {
     Net net;
     const ValueId x = net.input({2, c, 3, 5});
@@ -254,7 +254,7 @@ TEST(MakePlan, SourceOrderLiesBetweenAllOperators) {
   const auto source = net.plan(PlanOptions::Planner::source);
   EXPECT_EQ(best->source_cost_us, source->cost_us);
   EXPECT_LT(best->cost_us, source->cost_us);
-  EXPECT_EQ(convert_steps(*best), 0) << explain(*best);  // at the doors only
+  EXPECT_EQ(convert_steps(*best), 0) << explain(*best);  // inputs and outputs only
   // Each of the three kernels has blocks before and behind it, and shares them with nobody.
   EXPECT_EQ(convert_steps(*source), 6) << explain(*source);
   const std::string row_major = Layout::row_major(source->inputs[0].port.shape).spelling();

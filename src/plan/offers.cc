@@ -21,11 +21,11 @@ class Collector {
     for (ValueId v = 0; v < graph.value_count(); ++v) {
       table_.layouts.push_back({Layout::row_major(graph.value(v).shape)});
     }
-    table_.door.assign(table_.layouts.size(), 0);
+    table_.caller_layout.assign(table_.layouts.size(), 0);
     asked_.resize(idx(graph.node_count()));
   }
 
-  void add_door(const std::string& name, const Layout& layout) {
+  void add_caller_layout(const std::string& name, const Layout& layout) {
     const Trail trail("the layout given for", name);
     bool found = false;
     for (const auto* list : {&graph_.inputs, &graph_.outputs}) {
@@ -33,7 +33,7 @@ class Collector {
         if (graph_.value(v).name != name) continue;
         found = true;
         add(v, layout);
-        table_.door[idx(v)] = find(v, layout);
+        table_.caller_layout[idx(v)] = find(v, layout);
       }
     }
     if (!found) fail(ErrorCode::usage, "the model has no input or output of that name");
@@ -220,9 +220,9 @@ bool lies_in_input(const Node& node, const Offer& offer) {
 }
 
 OfferTable collect_offers(Graph& graph, const Target& target, const Rates& rates,
-                          const std::map<std::string, Layout>& doors) {
+                          const std::map<std::string, Layout>& caller) {
   Collector collector(graph, target, rates);
-  for (const auto& [name, layout] : doors) collector.add_door(name, layout);
+  for (const auto& [name, layout] : caller) collector.add_caller_layout(name, layout);
   return collector.run();
 }
 

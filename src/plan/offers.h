@@ -25,15 +25,15 @@ bool lies_in_input(const Node& node, const Offer& offer);
 
 struct OfferTable {
   std::vector<std::vector<Layout>> layouts;  ///< of each value; [0] is row-major
-  std::vector<int> door;                     ///< of each value: where the caller has or wants it
+  std::vector<int> caller_layout;            ///< of each value: in which the caller has or wants it
   std::vector<NodeId> order;                 ///< live nodes, topological
   std::vector<std::vector<Option>> options;  ///< of each node of `order`; [0] is row-major
 };
 
-/// Asks every node, in sweeps forth and back until no value gains a layout. `doors`: see
-/// PlanOptions. Throws Error(usage) for a door that is no input or output, or whose layout does
-/// not fit.
+/// Asks every node, in sweeps forth and back until no value gains a layout. `caller`: see
+/// PlanOptions::layouts. Throws Error(usage) for a name that is no input or output, or a layout
+/// that does not fit.
 OfferTable collect_offers(Graph& graph, const Target& target, const Rates& rates,
-                          const std::map<std::string, Layout>& doors = {});
+                          const std::map<std::string, Layout>& caller = {});
 
 }  // namespace stowage::plan

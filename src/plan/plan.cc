@@ -64,7 +64,9 @@ void ConversionReport::fields(Archive& a) {
   a("reason", reason)("node", node);
 }
 
-void Door::fields(Archive& a) { a("port", port)("slots", slots)("value", value)("layout", layout); }
+void PlanPort::fields(Archive& a) {
+  a("port", port)("slots", slots)("value", value)("layout", layout);
+}
 
 void Plan::fields(Archive& a) {
   a("model", model)("source_format", source_format)("threads", threads)("lanes", lanes);

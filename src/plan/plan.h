@@ -99,7 +99,7 @@ struct ConversionReport {
 };
 
 /// A model input or output: its port, and the slots that set_input fills or read_output reads.
-struct Door {
+struct PlanPort {
   Port port;
   std::vector<int> slots;  ///< output: exactly one
   ValueId value = kNoValue;
@@ -118,13 +118,13 @@ class Plan {
 
   std::vector<Slot> slots;
   std::vector<Step> steps;
-  std::vector<Door> inputs, outputs;
+  std::vector<PlanPort> inputs, outputs;
 
   std::size_t arena_bytes = 0;   ///< one allocation for everything that is not constant
   std::size_t weight_bytes = 0;  ///< constants in the layouts of their kernels
 
   std::vector<NodeReport> nodes;
-  std::vector<ConversionReport> conversions;  ///< doors included
+  std::vector<ConversionReport> conversions;  ///< of inputs and outputs, too
   std::vector<std::string> history;           ///< what simplify did
   /// Predicted: of this plan, of MACE's rule, of source order everywhere.
   double cost_us = 0, rule_cost_us = 0, source_cost_us = 0;

@@ -117,7 +117,7 @@ class Reporter {
     const bool input =
         std::find(graph_.inputs.begin(), graph_.inputs.end(), m.value) != graph_.inputs.end();
     if (input) return readers.empty() ? "model input" : "model input, " + readers;
-    if (graph_.is_output(m.value) && m.to == table_.door[idx(m.value)]) {
+    if (graph_.is_output(m.value) && m.to == table_.caller_layout[idx(m.value)]) {
       return readers.empty() ? "model output" : "model output, " + readers;
     }
     return readers.empty() ? "on the way to another layout" : readers;

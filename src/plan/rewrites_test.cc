@@ -420,13 +420,13 @@ std::shared_ptr<Graph> build(const Rewrite& rewrite, const Neighbour& neighbour,
 }
 
 /// What the caller has is in this order, whatever the model's.
-std::shared_ptr<const Plan> plan(std::shared_ptr<Graph> graph, std::string_view doors,
+std::shared_ptr<const Plan> plan(std::shared_ptr<Graph> graph, std::string_view layout,
                                  const Rates& rates = {}) {
   PlanOptions options;
   options.rates = rates;
   for (const ValueId v : {graph->inputs[0], graph->outputs[0]}) {
     const Value& value = graph->value(v);
-    if (value.shape.rank() == 4) options.doors[value.name] = Layout::parse(doors);
+    if (value.shape.rank() == 4) options.layouts[value.name] = Layout::parse(layout);
   }
   return make_plan(std::move(graph), options);
 }
@@ -449,7 +449,7 @@ std::vector<float> run(std::shared_ptr<const Plan> plan, const Ints& nchw) {
   return {y.as<float>().begin(), y.as<float>().end()};
 }
 
-/// Conversions that are not at the doors, and operators that fell back to the source order.
+/// Conversions that are not of inputs or outputs, and operators that fell back to the source order.
 int detours(const Plan& plan) {
   int n = 0;
   for (const ConversionReport& c : plan.conversions) n += c.reason.find("model ") != 0;
@@ -493,10 +493,10 @@ class Rewrites : public testing::TestWithParam<Rewrite> {};
 TEST_P(Rewrites, CostTheSameInBothOrders) {
   const Neighbour conv = [](Model& m, ValueId x) { return m.conv(x, m.extent(x, 'c')); };
   for (const Ints& nchw : kShapes) {
-    for (const char* doors : {"NCHW", "NHWC"}) {
-      SCOPED_TRACE(std::string(doors) + " doors, " + std::to_string(nchw[1]) + " channels");
-      const auto first = plan(build(GetParam(), conv, false, nchw), doors);
-      const auto last = plan(build(GetParam(), conv, true, nchw), doors);
+    for (const char* layout : {"NCHW", "NHWC"}) {
+      SCOPED_TRACE(std::string(layout) + " outside, " + std::to_string(nchw[1]) + " channels");
+      const auto first = plan(build(GetParam(), conv, false, nchw), layout);
+      const auto last = plan(build(GetParam(), conv, true, nchw), layout);
       expect_near(run(last, nchw), run(first, nchw));
       EXPECT_NEAR(first->cost_us, last->cost_us, 1e-6 * first->cost_us);
       EXPECT_EQ(detours(*first), detours(*last));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MACE's rule: who is AUTO, and which options that takes. Then --why-not and doors, over the same
-// small nets.
+// MACE's rule: who is AUTO, and which options that takes. Then --why-not and the caller's layouts,
+// over the same small nets.
 #include "plan/rule.h"
 
 #include <gtest/gtest.h>
@@ -236,10 +236,10 @@ TEST(WhyNot, RefusesWhatIsNotThere) {
   }
 }
 
-TEST(Doors, AreCountedFromTheLayoutThatTheCallerHas) {
+TEST(CallerLayouts, AreCountedFromTheLayoutThatTheCallerHas) {
   const auto graph = mixed();
   PlanOptions options;
-  options.doors.insert_or_assign("x", Layout::parse("NHWC"));
+  options.layouts.insert_or_assign("x", Layout::parse("NHWC"));
   const auto plan = make_plan(graph, options);
   EXPECT_EQ(plan->inputs[0].layout, Layout::parse("NHWC"));
   for (const ConversionReport& c : plan->conversions) {
@@ -248,16 +248,16 @@ TEST(Doors, AreCountedFromTheLayoutThatTheCallerHas) {
     }
   }
   // What is given in the format that the plan reads needs no conversion at all.
-  options.doors.clear();
-  options.doors.insert_or_assign("x", Layout::parse(plan->nodes[0].inputs[0].layout));
+  options.layouts.clear();
+  options.layouts.insert_or_assign("x", Layout::parse(plan->nodes[0].inputs[0].layout));
   const auto same = make_plan(graph, options);
   for (const ConversionReport& c : same->conversions) EXPECT_NE(c.value, "x");
 }
 
-TEST(Doors, RefuseNamesAndAxesThatAreNotThere) {
+TEST(CallerLayouts, RefuseNamesAndAxesThatAreNotThere) {
   for (const auto& [name, layout] : {std::pair{"nobody", "NHWC"}, std::pair{"x", "OIDHW"}}) {
     PlanOptions options;
-    options.doors.insert_or_assign(name, Layout::parse(layout));
+    options.layouts.insert_or_assign(name, Layout::parse(layout));
     try {
       make_plan(mixed(), options);
       ADD_FAILURE() << name;
@@ -292,7 +292,7 @@ TEST(Formats, OfPortsAndOfTheCaller) {
   EXPECT_EQ(make_plan(graph, options)->inputs[0].port.data_format, DataFormat::none);
   // A layout says more than a format.
   options.formats = {{"x", DataFormat::nhwc}};
-  options.doors.insert_or_assign("x", Layout::parse("CHWN"));
+  options.layouts.insert_or_assign("x", Layout::parse("CHWN"));
   EXPECT_EQ(make_plan(graph, options)->inputs[0].layout, Layout::parse("CHWN"));
 
   for (const auto& [wrong, format] :
@@ -308,12 +308,12 @@ TEST(Formats, OfPortsAndOfTheCaller) {
   }
 }
 
-TEST(Doors, OutputsMayBeWantedInAnyOrder) {
+TEST(CallerLayouts, OutputsMayBeWantedInAnyOrder) {
   Net net;
   const ValueId y = net.conv(net.input({1, 16, 8, 8}), 16, 32);
   const auto graph = net.finish({y});
   PlanOptions options;
-  options.doors.insert_or_assign(graph->value(y).name, Layout::parse("NHWC"));
+  options.layouts.insert_or_assign(graph->value(y).name, Layout::parse("NHWC"));
   const auto plan = make_plan(graph, options);
   Session session(plan);
   Tensor x(DType::f32, session.inputs()[0].shape);

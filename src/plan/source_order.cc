@@ -10,9 +10,9 @@ namespace {
 std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 /// The conversions that a node needs around one of its options.
-class Apart {
+class Isolated {
  public:
-  Apart(const Graph& graph, const OfferTable& table, const Target& target, const Rates& rates)
+  Isolated(const Graph& graph, const OfferTable& table, const Target& target, const Rates& rates)
       : graph_(graph),
         table_(table),
         target_(target),
@@ -97,32 +97,32 @@ std::vector<int> source_layouts(const Graph& graph, const OfferTable& table) {
 
 std::vector<int> source_choice(const Graph& graph, const OfferTable& table, const Target& target,
                                const Rates& rates) {
-  const Apart apart(graph, table, target, rates);
+  const Isolated isolated(graph, table, target, rates);
   std::vector<int> choice;
   for (std::size_t i = 0; i < table.order.size(); ++i) {
     std::vector<double> costs;
-    for (const Option& option : table.options[i]) costs.push_back(apart.seen(i, option).cost);
+    for (const Option& option : table.options[i]) costs.push_back(isolated.seen(i, option).cost);
     choice.push_back(
         static_cast<int>(std::min_element(costs.begin(), costs.end()) - costs.begin()));
   }
   return choice;
 }
 
-Solution evaluate_apart(const Graph& graph, const OfferTable& table, const Problem& problem,
-                        const Target& target, const Rates& rates, const std::vector<int>& choice,
-                        const std::vector<bool>& apart) {
-  const Apart around(graph, table, target, rates);
+Solution evaluate_isolated(const Graph& graph, const OfferTable& table, const Problem& problem,
+                           const Target& target, const Rates& rates, const std::vector<int>& choice,
+                           const std::vector<bool>& isolated) {
+  const Isolated nodes(graph, table, target, rates);
   Problem seen = problem;
   for (std::size_t i = 0; i < choice.size(); ++i) {
-    if (apart[i]) {
+    if (isolated[i]) {
       const auto at = idx(choice[i]);
-      seen.nodes[i].choices[at] = around.seen(i, table.options[i][at]);
+      seen.nodes[i].choices[at] = nodes.seen(i, table.options[i][at]);
     }
   }
   Solution out = evaluate(seen, choice);
   for (std::size_t i = 0; i < choice.size(); ++i) {
-    if (!apart[i]) continue;
-    const std::vector<Move> own = around.moves(i, table.options[i][idx(choice[i])]);
+    if (!isolated[i]) continue;
+    const std::vector<Move> own = nodes.moves(i, table.options[i][idx(choice[i])]);
     out.moves.insert(out.moves.end(), own.begin(), own.end());
   }
   return out;

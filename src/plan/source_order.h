@@ -19,10 +19,10 @@ std::vector<int> source_layouts(const Graph& graph, const OfferTable& table);
 std::vector<int> source_choice(const Graph& graph, const OfferTable& table, const Target& target,
                                const Rates& rates);
 
-/// What `choice` costs when nodes marked `apart` read and write source order, with conversions
+/// What `choice` costs when nodes marked `isolated` read and write source order, with conversions
 /// that serve no other node; those are moves with Move::node set.
-Solution evaluate_apart(const Graph& graph, const OfferTable& table, const Problem& problem,
-                        const Target& target, const Rates& rates, const std::vector<int>& choice,
-                        const std::vector<bool>& apart);
+Solution evaluate_isolated(const Graph& graph, const OfferTable& table, const Problem& problem,
+                           const Target& target, const Rates& rates, const std::vector<int>& choice,
+                           const std::vector<bool>& isolated);
 
 }  // namespace stowage::plan

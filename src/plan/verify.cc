@@ -26,8 +26,8 @@ class Verifier {
   void run() {
     expect_slots();
     for (std::size_t s = 0; s < plan_.slots.size(); ++s) slot(static_cast<int>(s));
-    for (const Door& door : plan_.inputs) {
-      for (int s : door.slots) write(s);
+    for (const PlanPort& input : plan_.inputs) {
+      for (int s : input.slots) write(s);
     }
     for (const Step& step : plan_.steps) {
       if (step.kind == Step::Kind::convert) {
@@ -37,10 +37,10 @@ class Verifier {
         check(step.in, step.out, step);
       }
     }
-    for (const Door& door : plan_.outputs) readable(door.slots.at(0));
+    for (const PlanPort& output : plan_.outputs) readable(output.slots.at(0));
     // The next run may use them again.
-    for (const Door& door : plan_.inputs) {
-      for (int s : door.slots) readable(s);
+    for (const PlanPort& input : plan_.inputs) {
+      for (int s : input.slots) readable(s);
     }
   }
 
@@ -70,9 +70,9 @@ class Verifier {
         expect(plan_.slots[idx(s)].alias_of, -1);
       }
     }
-    for (const auto* doors : {&plan_.inputs, &plan_.outputs}) {
-      for (const Door& door : *doors) {
-        for (const int s : door.slots) expect(s, 0);
+    for (const auto* ports : {&plan_.inputs, &plan_.outputs}) {
+      for (const PlanPort& port : *ports) {
+        for (const int s : port.slots) expect(s, 0);
       }
     }
     for (const Step& step : plan_.steps) {

@@ -97,7 +97,7 @@ const Case kCases[] = {
        n.graph.outputs = {n.conv(n.add("concat", {x, x}, axis(1)), 2 * kC, kC)};
      },
      {2, 0}},
-    {"batches keep parts apart",
+    {"batches separate parts",
      [](GraphBuilder& n) {
        const ValueId x = n.conv(n.input({2, 3, 24, 20}), 3, kC);
        const ValueId y = n.add("concat", {n.conv(x, kC, kC), n.conv(x, kC, kC)}, axis(1));

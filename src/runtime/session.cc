@@ -134,8 +134,8 @@ Session::Session(std::shared_ptr<const Plan> plan)
     s.slots.push_back(memory);
   }
   for (const Step& step : p.steps) s.steps.push_back(s.bind(step));
-  for (const Door& door : p.inputs) s.inputs.push_back(door.port);
-  for (const Door& door : p.outputs) s.outputs.push_back(door.port);
+  for (const PlanPort& input : p.inputs) s.inputs.push_back(input.port);
+  for (const PlanPort& output : p.outputs) s.outputs.push_back(output.port);
   s.given.assign(s.inputs.size(), false);
 }
 

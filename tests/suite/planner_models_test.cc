@@ -53,10 +53,10 @@ TEST_P(PlannerModels, OptimalCostsAtMostTheBaselines) {
 
 INSTANTIATE_TEST_SUITE_P(Suite, PlannerModels, testing::ValuesIn(model_list()), model_test_name);
 
-/// Convolutional nets without a reason to convert anything but what comes and goes.
-class DoorsOnly : public testing::TestWithParam<std::string> {};
+/// Convolutional nets without a reason to convert anything but their inputs and outputs.
+class InputsAndOutputsOnly : public testing::TestWithParam<std::string> {};
 
-TEST_P(DoorsOnly, ConvertsAtTheDoorsAndNowhereElse) {
+TEST_P(InputsAndOutputsOnly, AreConverted) {
   const fs::path folder = model_folder(GetParam());
   if (folder.empty()) GTEST_SKIP() << "skipped: no test data";
   const auto plan = make_plan(load(folder));
@@ -67,7 +67,7 @@ TEST_P(DoorsOnly, ConvertsAtTheDoorsAndNowhereElse) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Suite, DoorsOnly,
+INSTANTIATE_TEST_SUITE_P(Suite, InputsAndOutputsOnly,
                          testing::Values("zoo/tv_resnet18", "zoo/tv_resnet50", "zoo/light_resnet50",
                                          "zoo/tv_mobilenet_v2", "zoo/tv_mobilenet_v3_small",
                                          "zoo/timm_mobilenetv4_conv_small",

@@ -30,7 +30,7 @@ struct Case {
   Graph graph;                              ///< as a file would give it: nothing inferred
   std::vector<std::vector<Tensor>> inputs;  ///< [set][model input], row-major
   bool simplified = true;                   ///< else only infer_shapes and name_axes
-  PlanOptions options;                      ///< `doors` are drawn from layout_seed
+  PlanOptions options;                      ///< `layouts` are drawn from layout_seed
   /// Draws the layouts at model inputs and outputs, of the plan and of the views that are given
   /// and read; 0: row-major everywhere.
   std::uint64_t layout_seed = 0;

@@ -253,7 +253,7 @@ std::shared_ptr<const Plan> plan_of(const Case& c) {
   for (const auto* list : {&graph->inputs, &graph->outputs}) {
     for (const ValueId v : *list) {
       const Layout layout = draw.of(graph->value(v).shape);
-      if (c.layout_seed != 0) options.doors.insert_or_assign(graph->value(v).name, layout);
+      if (c.layout_seed != 0) options.layouts.insert_or_assign(graph->value(v).name, layout);
     }
   }
   return make_plan(std::move(graph), options);

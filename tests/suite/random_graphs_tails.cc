@@ -48,14 +48,14 @@ class OpenSession {
 
   std::string run(const std::vector<Tensor>& inputs) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const Door& door = plan_.inputs[i];
-      const Shape& shape = door.port.shape;
-      const Mapping source(Layout::row_major(shape), shape, dtype_bytes(door.port.dtype));
-      for (const int s : door.slots) {
+      const PlanPort& input = plan_.inputs[i];
+      const Shape& shape = input.port.shape;
+      const Mapping source(Layout::row_major(shape), shape, dtype_bytes(input.port.dtype));
+      for (const int s : input.slots) {
         const Slot& slot = plan_.slots[idx(s)];
-        Conversion(door.port.dtype, source, slot.dtype, slot.mapping)
+        Conversion(input.port.dtype, source, slot.dtype, slot.mapping)
             .run(inputs[i].data(), slots_[idx(s)], nullptr);
-        const std::string why = check(s, text("model input '", door.port.name, "'"));
+        const std::string why = check(s, text("model input '", input.port.name, "'"));
         if (!why.empty()) return why;
       }
     }

@@ -306,6 +306,34 @@ def check_speaks_of_itself(tree):
                 yield file.path, number, f"'{m[0]}'"
 
 
+# Words of our own for what the field has a word for, each with that word. Between two words of a phrase may be
+# the end of a line.
+_GAP = r"[\s/#*\"]+"
+_WORDS = [(re.compile(pattern.replace(" ", _GAP), re.I), instead) for pattern, instead in (
+    (r"door", "'model input', 'model output', 'port' or 'the caller\'s layout'"),
+    (r"twin", "'reference', 'oracle' or 'the same'"),
+    (r"(?<!p)roof(?!line)", "'peak', 'baseline' or 'roofline'"),
+    (r"\bunless told\b", "the default: 'default 60'"),
+    (r"\b(?:past|around) the caches?\b", "'non-temporal'"),
+    (r"\bask(?:s|ed|ing)? for (?:(?:a|the|its|next|cache) )*lines?\b", "'prefetch'"))]
+_NAMES = [(re.compile(r"(?<![A-Za-z])apart(?![a-z])|Apart(?![a-z])"), "'isolated', 'separate' or 'disjoint'")]
+
+
+@rule("words", "Names and prose use the words of the field; those of our own in their place stay out.")
+def check_words(tree):
+    for file in tree.files:
+        if file.path.startswith("tools/lint"):
+            continue
+        for pattern, instead in _WORDS:
+            for m in pattern.finditer(file.text):
+                yield file.path, file.line(m.start()), f"'{' '.join(m[0].split())}': say {instead}"
+            for m in pattern.finditer(file.path):
+                yield file.path, 1, f"'{m[0]}' in the file's name: say {instead}"
+        for pattern, instead in _NAMES if file.is_cpp else ():
+            for line, m in file.matches(pattern):
+                yield file.path, line, f"'{m[0]}' in a name: say {instead}"
+
+
 # Other programs.
 
 def run(tree, files, *command):

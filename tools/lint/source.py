@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a tree, and C++ taken apart far enough for the rules: code, comments, literals, functions."""
+"""The files of a tree, and C++ parsed far enough for the rules: code, comments, literals, functions."""
 import ast
 import functools
 import io

@@ -292,7 +292,7 @@ const Case kCases[] = {
        n.graph.outputs = {y, first(n, n.add("tanh", {y}))};
      },
      3},
-    {"two transposes in different orders stay apart",
+    {"two transposes in different orders stay two",
      [](GraphBuilder& n) {
        const ValueId x = n.input({1, 4, 4, 4}), y = n.input({1, 4, 4, 4});
        n.graph.outputs = {n.add("add", {last(n, x), first(n, y)})};

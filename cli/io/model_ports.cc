@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/io/model_doors.h"
+#include "cli/io/model_ports.h"
 
 #include <set>
 
@@ -12,39 +12,39 @@
 namespace stowage::cli {
 namespace {
 
-ModelDoors tflite_doors(const TfliteFile& file) {
-  ModelDoors doors;
-  doors.source = DataFormat::nhwc;
+ModelPorts tflite_ports(const TfliteFile& file) {
+  ModelPorts ports;
+  ports.source = DataFormat::nhwc;
   const auto tensor = [&](int i) -> const TfliteTensor& {
     return file.tensors[static_cast<std::size_t>(i)];
   };
   for (const int i : file.inputs)
-    doors.inputs.push_back({tensor(i).name, true, tensor(i).signature, doors.source});
-  for (const int i : file.outputs) doors.outputs.push_back(tensor(i).name);
-  return doors;
+    ports.inputs.push_back({tensor(i).name, true, tensor(i).signature, ports.source});
+  for (const int i : file.outputs) ports.outputs.push_back(tensor(i).name);
+  return ports;
 }
 
-ModelDoors onnx_doors(const InputFile& file, const Limits& limits, ImportBudget& budget) {
+ModelPorts onnx_ports(const InputFile& file, const Limits& limits, ImportBudget& budget) {
   const OnnxFile onnx = read_onnx_file(file, budget);
   // Old files list their weights as inputs, too.
   std::set<std::string> weights;
   for (const FileRange& range : onnx.initializers) {
     weights.insert(OnnxTensor(file, range, limits).name());
   }
-  ModelDoors doors;
+  ModelPorts ports;
   for (const OnnxPort& port : onnx.inputs) {
     if (weights.contains(port.name)) continue;
-    ModelInput input{port.name, port.has_shape, {}, doors.source};
+    ModelInput input{port.name, port.has_shape, {}, ports.source};
     for (const OnnxDim& dim : port.dims) input.extents.push_back(dim.value);
-    doors.inputs.push_back(std::move(input));
+    ports.inputs.push_back(std::move(input));
   }
-  doors.outputs = onnx.outputs;
-  return doors;
+  ports.outputs = onnx.outputs;
+  return ports;
 }
 
 }  // namespace
 
-ModelDoors model_doors(const std::string& path) {
+ModelPorts model_ports(const std::string& path) {
   const Trail trail("importing", path);
   for (const std::string_view other : {"param", "bin", "pb", "mnn", "pt", "pth"}) {
     if (extension_of(path) == other) {
@@ -55,8 +55,8 @@ ModelDoors model_doors(const std::string& path) {
   const Limits limits;
   const InputFile file = open_model(path, limits.file_bytes);
   ImportBudget budget(limits);
-  return is_tflite(file) ? tflite_doors(TfliteFile(file, budget))
-                         : onnx_doors(file, limits, budget);
+  return is_tflite(file) ? tflite_ports(TfliteFile(file, budget))
+                         : onnx_ports(file, limits, budget);
 }
 
 std::string extents_text(const std::vector<std::int64_t>& extents) {

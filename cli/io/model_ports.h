@@ -19,7 +19,7 @@ struct ModelInput {
   DataFormat format = DataFormat::nchw;
 };
 
-struct ModelDoors {
+struct ModelPorts {
   std::vector<ModelInput> inputs;  ///< that are no weights, in the order of the file
   std::vector<std::string> outputs;
   DataFormat source = DataFormat::nchw;  ///< the order in which the file keeps images
@@ -27,7 +27,7 @@ struct ModelDoors {
 
 /// Throws Error(bad_input, limit), and Error(unsupported) for a model that is neither ONNX nor
 /// TFLite by its name.
-ModelDoors model_doors(const std::string& path);
+ModelPorts model_ports(const std::string& path);
 
 /// "[1, 3, ?, ?]"
 std::string extents_text(const std::vector<std::int64_t>& extents);

@@ -80,7 +80,7 @@ constexpr double kFoldedWeights = 1e-4;
 constexpr double kHalfWeights = 2e-2;
 
 // checklist 5.10
-TEST(Twins, DtlnLstm) {
+TEST(PublishedTwice, DtlnLstm) {
   if (!have_data()) GTEST_SKIP() << "skipped: no test data";
   std::mt19937 random(5);
   std::uniform_real_distribution<float> real(0, 1);
@@ -95,7 +95,7 @@ TEST(Twins, DtlnLstm) {
   EXPECT_LT(difference(tflite.output("Identity_1"), onnx.output("tf_op_layer_stack_2")), kFloat);
 }
 
-TEST(Twins, HandKeypointClassifier) {
+TEST(PublishedTwice, HandKeypointClassifier) {
   if (!have_data()) GTEST_SKIP() << "skipped: no test data";
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::vector<Tensor> inputs;
@@ -108,7 +108,7 @@ TEST(Twins, HandKeypointClassifier) {
   }
 }
 
-TEST(Twins, Ultraface) {
+TEST(PublishedTwice, Ultraface) {
   if (!have_data()) GTEST_SKIP() << "skipped: no test data";
   const Picture picture(240, 320, 3);
   const Network onnx("onnx/ultraface_slim320/model.onnx", {picture.first});
@@ -116,7 +116,7 @@ TEST(Twins, Ultraface) {
   EXPECT_LT(difference(tflite.output("Identity_1"), onnx.output("scores")), kFoldedWeights);
 }
 
-TEST(Twins, Blazeface) {
+TEST(PublishedTwice, Blazeface) {
   if (!have_data()) GTEST_SKIP() << "skipped: no test data";
   const Picture picture(128, 128, 3);
   const Network onnx("onnx/blazeface_front/model.onnx", {picture.last});
@@ -129,7 +129,7 @@ TEST(Twins, Blazeface) {
             kHalfWeights);
 }
 
-TEST(Twins, Prisma) {
+TEST(PublishedTwice, Prisma) {
   if (!have_data()) GTEST_SKIP() << "skipped: no test data";
   const Picture picture(256, 256, 3);
   const Network onnx("onnx/prisma_nchw/model.onnx", {picture.first});
@@ -139,7 +139,7 @@ TEST(Twins, Prisma) {
 
 // The ONNX file resizes without align_corners, which its opset could not express: borders of the
 // mask differ (ONNX Runtime and LiteRT agree on 97.4 % of its pixels).
-TEST(Twins, Deeplab) {
+TEST(PublishedTwice, Deeplab) {
   if (!have_data()) GTEST_SKIP() << "skipped: no test data";
   const Picture picture(513, 513, 3);
   const Network onnx("onnx/deeplab_dm05_513_bn/model.onnx", {picture.first});
