@@ -112,6 +112,15 @@ int normal_axis(std::int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
+std::vector<Layout> OfferRequest::candidates(ValueId value) const {
+  std::vector<Layout> out;
+  for (const int id : candidates_of[static_cast<std::size_t>(value)]) {
+    const Format& f = formats[id];
+    if (f.place == Place{} && f.dtype == node.graph().value(value).dtype) out.push_back(f.layout);
+  }
+  return out;
+}
+
 std::string_view category_name(Category category) {
   switch (category) {
     case Category::fixed:

@@ -18,6 +18,7 @@
 
 #include "graph/graph.h"
 #include "kernels/kernel.h"
+#include "tensor/format.h"
 
 namespace stowage {
 
@@ -106,11 +107,25 @@ struct Part {
   double flops = 0;        ///< what copying it costs, as part of Offer::flops
 };
 
-/// A way to run a node: layouts in, layouts out, a kernel, and the work that it does.
+/// How a kernel takes an operand: a format, its type being the value's own unless given.
+struct Operand {
+  Layout layout;  ///< over the axes of the value
+  Place place = {};
+  std::optional<DType> dtype = {};
+
+  Operand() = default;
+
+  Operand(const Layout& in_layout) : layout(in_layout) {}  // NOLINT: most operands are no more
+
+  friend bool operator==(const Operand&, const Operand&) = default;
+
+  Format format(const Value& value) const { return {layout, dtype.value_or(value.dtype), place}; }
+};
+
+/// A way to run a node: formats in, formats out, a kernel, and the work that it does.
 struct Offer {
   KernelCall call;                ///< of a relabel: none
-  std::vector<Layout> in, out;    ///< one an input and output, over the axes of the value;
-                                  ///< ignored for absent ones
+  std::vector<Operand> in, out;   ///< one an input and output; ignored for absent ones
   double flops = 0;               ///< multiply and add count as two
   double efficiency = 1;          ///< fraction of peak that the kernel reaches on large shapes
   double extra_bytes = 0;         ///< touched besides every operand once: lines that come again
@@ -139,12 +154,12 @@ Target host_target(int threads);
 struct OfferRequest {
   NodeRef node;
   const Target& target;
-  std::span<const std::vector<Layout>> layouts;  ///< of each value
+  const FormatTable& formats;
+  std::span<const std::vector<int>> candidates_of;  ///< of each value, numbers in `formats`
 
-  /// Layouts that a value may have so far, over its own axes; row-major is always among them.
-  std::span<const Layout> candidates(ValueId value) const {
-    return layouts[static_cast<std::size_t>(value)];
-  }
+  /// Layouts that a value may have so far where its elements lie in host memory as they are;
+  /// row-major is always among them.
+  std::vector<Layout> candidates(ValueId value) const;
 };
 
 /// Where an operator stands on data formats (DESIGN section 4, MACE's three categories).

@@ -222,19 +222,19 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     PartsParams params;
     params.axis = static_cast<int>(node.attrs().integer("axis", 0));
     params.whole = Mapping(layout, whole, size);
-    std::vector<Layout> part_layouts;
+    std::vector<Operand> part_operands;
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < operands.size(); ++i) {
       auto& part = params.parts.emplace_back();
-      auto& part_layout = part_layouts.emplace_back();
+      Operand& operand = part_operands.emplace_back();
       part.begin = begin;
       if (operands[i] == kNoValue) {
         begin += split[i];
         continue;
       }
       const Shape& shape = node.graph().value(operands[i]).shape;
-      part_layout = same_position_layout(whole, shape, layout);
-      part.mapping = Mapping(part_layout, shape, size);
+      operand.layout = same_position_layout(whole, shape, layout);
+      part.mapping = Mapping(operand.layout, shape, size);
       part.there = shape.elements() > 0;
       begin += shape[params.axis];
     }
@@ -250,8 +250,9 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     // All parts of one are stretches or none is.
     const auto count = std::ranges::count(params.parts, true, &PartsParams::Part::there);
     if (std::ssize(views) != count) views.clear();
-    offer.in = Split ? std::vector{layout} : part_layouts;
-    offer.out = Split ? part_layouts : std::vector{layout};
+    const std::vector<Operand> all = {layout};
+    offer.in = Split ? all : part_operands;
+    offer.out = Split ? part_operands : all;
     offer.call = {Split ? kSplitKernel : kConcatKernel, std::move(params)};
     out.push_back(std::move(offer));
   }

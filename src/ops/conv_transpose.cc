@@ -383,7 +383,7 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
                  : text("$1/", row, taps, " $0 $1%", row));
   if (params.ports.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
   o.out = {blocked ? Layout::blocked(y, 1, block) : channels_last(y)};
-  add_epilogue_layouts(node, o.out[0], lanes, o.in);
+  add_epilogue_layouts(node, o.out[0].layout, lanes, o.in);
   o.flops = 2.0 * static_cast<double>(x.elements()) * static_cast<double>(group_out * d->w.taps());
   TileWork work;
   for (const Phase& phase : d->phases) {

@@ -160,7 +160,17 @@ struct GatherParams : CopyParams {
 constexpr KernelDef kKernel = copy_row<GatherParams>("gather");
 constexpr const KernelDef* kKernels[] = {&kKernel};
 
-/// With indices that are known, at most one axis of them: a copy in any layout.
+/// Where consecutive rows along the axis begin; nothing when they do not follow each other.
+std::optional<std::int64_t> first_of_run(const Ints& indices, std::int64_t extent) {
+  const auto row = [&](std::size_t i) { return indices[i] < 0 ? indices[i] + extent : indices[i]; };
+  for (std::size_t i = 1; i < indices.size(); ++i) {
+    if (row(i) != row(0) + static_cast<std::int64_t>(i)) return std::nullopt;
+  }
+  return row(0);
+}
+
+/// With indices that are known, at most one axis of them: a copy in any layout, or, of rows that
+/// follow each other, a stretch of the input.
 void gather_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape &x = node.shape(0), &y = node.output().shape;
@@ -168,19 +178,32 @@ void gather_offers(const OfferRequest& request, std::vector<Offer>& out) {
   params.axis = static_cast<int>(node.attrs().integer("axis", 0));
   if (node.constant(1) == nullptr || node.rank(1) > 1 || y.elements() == 0) return;
   const std::int64_t extent = x[params.axis];
-  for (const std::int64_t i : node.constant_ints(1)) {
+  const Ints indices = node.constant_ints(1);
+  for (const std::int64_t i : indices) {
     if (i < -extent || i >= extent) return;  // the reference says so
   }
+  const auto first = first_of_run(indices, extent);
+  const auto add_view = [&](Offer& offer, const Mapping& whole, const Mapping& part) {
+    const auto offset = first ? part_offset(whole, part, params.axis, *first) : std::nullopt;
+    if (offset) offer.outputs_in_input.push_back({0, *offset, offer.flops});
+  };
   params.index_dtype = node.dtype(1);
   params.count = node.shape(1).elements();
   const std::byte* constants[] = {nullptr, node.constant(1)->data()};
   const BindArgs known{constants};
-  if (node.rank(1) == 1) return offer_copy(request, out, kKernel, params, known);
+  const int size = dtype_bytes(node.dtype(0));
+  if (node.rank(1) == 1) {
+    const std::size_t before = out.size();
+    offer_copy(request, out, kKernel, params, known);
+    for (Offer& offer : std::span(out).subspan(before)) {
+      add_view(offer, Mapping(offer.in[0].layout, x, size), Mapping(offer.out[0].layout, y, size));
+    }
+    return;
+  }
   // A single index drops its axis: the copy goes into a tensor that still has it, with extent 1.
   Ints extents = extents_of(x);
   extents[at(params.axis)] = 1;
   const Shape one(x.axes(), extents);
-  const int size = dtype_bytes(node.dtype(0));
   for (const Layout& layout : request.candidates(node.node().inputs[0])) {
     const auto result = relabelled(layout, one, y);
     if (!result) continue;
@@ -193,6 +216,7 @@ void gather_offers(const OfferRequest& request, std::vector<Offer>& out) {
         BoxCopy(params.to, params.from, BoxCopy::Direction::into_walked, params.map(known))
             .pieces());
     offer.call = {kKernel, params};
+    add_view(offer, params.from, params.written);
     out.push_back(std::move(offer));
   }
 }

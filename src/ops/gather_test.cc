@@ -21,6 +21,29 @@ TEST(Gather, KnownIndicesInEveryLayout) {
   }
 }
 
+TEST(Gather, RowsThatFollowEachOtherAreAStretchOfTheInput) {
+  const auto views = [](const Tensor& indices, std::int64_t axis) {
+    OpGraph g({.op = "gather",
+               .attrs = {{"axis", axis}},
+               .inputs = {{.extents = {4, 32, 3, 16}}, In::of(indices)}});
+    const auto row_major = [](const Shape& shape) {
+      return std::vector<Layout>{Layout::row_major(shape)};
+    };
+    const auto offers = offers_of(g, Target{}, row_major);
+    EXPECT_EQ(offers.size(), 1u);
+    return offers.empty() ? std::vector<Part>() : offers[0].outputs_in_input;
+  };
+  constexpr std::size_t kRow = 32 * 3 * 16 * sizeof(float);
+  const auto scalar = [](std::int64_t i) { return tensor_of<std::int64_t>(DType::i64, {}, {i}); };
+  ASSERT_EQ(views(scalar(2), 0).size(), 1u);
+  EXPECT_EQ(views(scalar(2), 0)[0].offset, 2 * kRow);
+  EXPECT_EQ(views(scalar(-1), 0)[0].offset, 3 * kRow);
+  EXPECT_EQ(views(ints_tensor({1, 2, -1}), 0)[0].offset, kRow);
+  EXPECT_TRUE(views(ints_tensor({1, 3}), 0).empty());
+  EXPECT_TRUE(views(ints_tensor({1, 1}), 0).empty());
+  EXPECT_TRUE(views(scalar(2), 1).empty());
+}
+
 TEST(Gather, ValuesAndErrors) {
   const In x = In::of(floats_tensor({3, 2}, {1, 2, 3, 4, 5, 6}), false);
   const auto run = [&](std::int64_t axis, const Tensor& indices) {

@@ -208,7 +208,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     o.in[2] = b.c_is_bias ? padded_vector(node.shape(2), lanes) : Layout::row_major(node.shape(2));
   }
   o.scratch_bytes = b.scratch_floats * sizeof(float);
-  add_epilogue_layouts(node, o.out[0], lanes, o.in);
+  add_epilogue_layouts(node, o.out[0].layout, lanes, o.in);
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
   o.efficiency = tile_work(gemm, f.m).efficiency();
   out.push_back(std::move(o));

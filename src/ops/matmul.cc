@@ -234,7 +234,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   o.in[1] = panel_layout(b, b.rank() - 2, b.rank() - 1, gemm);
   if (p.ports.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
   o.out = {Layout::row_major(y)};
-  add_epilogue_layouts(node, o.out[0], lanes, o.in);
+  add_epilogue_layouts(node, o.out[0].layout, lanes, o.in);
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
   o.efficiency = tile_work(gemm, f.m).efficiency();
   out.push_back(std::move(o));

@@ -323,9 +323,9 @@ inline std::string compare(const Buffer& got, const Tensor& want, double rtol, d
 
 inline std::string offer_text(const Offer& offer) {
   std::string out = text(offer.name(), ":");
-  for (const Layout& l : offer.in) out += " [" + l.text() + "]";
+  for (const Operand& o : offer.in) out += " [" + o.layout.text() + "]";
   out += " ->";
-  for (const Layout& l : offer.out) out += " [" + l.text() + "]";
+  for (const Operand& o : offer.out) out += " [" + o.layout.text() + "]";
   return out;
 }
 
@@ -343,12 +343,12 @@ inline std::string run_offer(OpGraph& g, const Offer& offer, ThreadPool* pool, b
       continue;
     }
     const Value& v = g.graph.value(n.inputs[i]);
-    in.emplace_back(v.dtype, v.shape, offer.in[i]);
+    in.emplace_back(v.dtype, v.shape, offer.in[i].layout);
     in.back().load(g.inputs[i]);
   }
   for (std::size_t o = 0; o < n.outputs.size(); ++o) {
     const Value& v = g.graph.value(n.outputs[o]);
-    out.emplace_back(v.dtype, v.shape, offer.out[o]);
+    out.emplace_back(v.dtype, v.shape, offer.out[o].layout);
   }
   if (offer.relabel) {
     if (in[0].mapping.bytes() != out[0].mapping.bytes()) return "a relabel changes the size";
@@ -397,28 +397,37 @@ inline bool is_listed(const OpDef& op, const Offer& offer) {
   return offer.call && std::ranges::find(op.kernels, &offer.call.def()) != op.kernels.end();
 }
 
+/// What the node offers where each value may have the layouts `layouts_of(shape)`.
+template <class LayoutsOf>
+std::vector<Offer> offers_of(OpGraph& g, const Target& target, const LayoutsOf& layouts_of) {
+  FormatTable formats;
+  std::vector<std::vector<int>> candidates(static_cast<std::size_t>(g.graph.value_count()));
+  for (ValueId v = 0; v < g.graph.value_count(); ++v) {
+    const Value& value = g.graph.value(v);
+    for (const Layout& layout : layouts_of(value.shape)) {
+      candidates[static_cast<std::size_t>(v)].push_back(formats.intern({layout, value.dtype}));
+    }
+  }
+  std::vector<Offer> offers;
+  g.graph.node(g.id).op->offers({g.ref(), target, formats, candidates}, offers);
+  return offers;
+}
+
 /// Every offer for every set of candidates against the reference. Returns how many there were.
 /// `seen` collects their texts.
 inline int check_offers(const OpCase& c, std::set<std::string>* seen = nullptr) {
   OpGraph g(c);
   const Node& n = g.graph.node(g.id);
   if (n.op->offers == nullptr) return 0;
-  std::vector<std::vector<Layout>> candidates(static_cast<std::size_t>(g.graph.value_count()));
-  for (const auto& list : {n.inputs, n.outputs}) {
-    for (ValueId v : list) {
-      if (v == kNoValue) continue;
-      candidates[static_cast<std::size_t>(v)] =
-          candidate_layouts(g.graph.value(v).shape, c.layouts);
-    }
-  }
   static ThreadPool pool(3);
   std::set<std::string> done, tried;
   for (const int lanes : c.target_lanes) {
     for (const int threads : {1, 3}) {
       const Target target{.lanes = lanes, .threads = threads};
-      std::vector<Offer> offers;
-      n.op->offers({g.ref(), target, candidates}, offers);
-      for (const Offer& offer : offers) {
+      const auto layouts_of = [&](const Shape& shape) {
+        return candidate_layouts(shape, c.layouts);
+      };
+      for (const Offer& offer : offers_of(g, target, layouts_of)) {
         // What does not depend on the lanes is offered again for each of them.
         done.insert(offer_text(offer));
         if (!tried.insert(text(threads, " ", offer_text(offer))).second) continue;

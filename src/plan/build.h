@@ -20,7 +20,7 @@ bool at_port(const Graph& graph, const OfferTable& table, ValueId value, int to)
 
 /// What a conversion of `value` costs where it is done.
 double move_us(const Graph& graph, const OfferTable& table, const Target& target,
-               const Rates& rates, ValueId value, int to, const Conversion& conversion);
+               const Rates& rates, ValueId value, int from, int to);
 
 /// "optimal", "rule", "source"
 std::string_view planner_name(PlanOptions::Planner planner);

@@ -28,10 +28,6 @@ Mapping source_mapping(const Value& value) {
   return Mapping(Layout::row_major(value.shape), value.shape, dtype_bytes(value.dtype));
 }
 
-Mapping mapping_of(const Value& value, const Layout& layout) {
-  return Mapping(layout, value.shape, dtype_bytes(value.dtype));
-}
-
 bool is_input(const Graph& graph, ValueId v) {
   return std::find(graph.inputs.begin(), graph.inputs.end(), v) != graph.inputs.end();
 }
@@ -65,7 +61,7 @@ Problem make_problem(const Graph& graph, const OfferTable& table, const Target& 
   }
   for (ValueId v = 0; v < graph.value_count(); ++v) {
     const Value& value = graph.value(v);
-    const auto& layouts = table.layouts[idx(v)];
+    const std::size_t candidates = table.candidates[idx(v)].size();
     Problem::Value out;
     if (value.constant != nullptr) {
       out.convert = {0.0};
@@ -73,20 +69,18 @@ Problem make_problem(const Graph& graph, const OfferTable& table, const Target& 
       problem.values.push_back(std::move(out));
       continue;
     }
-    out.layouts = static_cast<int>(layouts.size());
-    out.convert.assign(layouts.size() * layouts.size(), 0.0);
+    out.layouts = static_cast<int>(candidates);
+    out.convert.assign(candidates * candidates, 0.0);
     if (value.producer == kNoNode) out.given = table.caller_layout[idx(v)];
     if (graph.is_output(v)) out.wanted.push_back(table.caller_layout[idx(v)]);
-    for (std::size_t a = 0; a < layouts.size(); ++a) {
-      for (std::size_t b = 0; b < layouts.size(); ++b) {
+    for (int a = 0; a < out.layouts; ++a) {
+      for (int b = 0; b < out.layouts; ++b) {
         if (a == b) continue;
-        const Conversion c(value.dtype, mapping_of(value, layouts[a]), value.dtype,
-                           mapping_of(value, layouts[b]));
         // set_input converts straight from what the caller has: nothing lies between.
-        const bool between = is_input(graph, v) && static_cast<int>(a) != out.given;
-        out.convert[a * layouts.size() + b] =
-            between ? std::numeric_limits<double>::infinity()
-                    : move_us(graph, table, target, rates, v, static_cast<int>(b), c);
+        const bool between = is_input(graph, v) && a != out.given;
+        out.convert[idx(a * out.layouts + b)] = between
+                                                    ? std::numeric_limits<double>::infinity()
+                                                    : move_us(graph, table, target, rates, v, a, b);
       }
     }
     problem.values.push_back(std::move(out));
@@ -100,8 +94,8 @@ bool at_port(const Graph& graph, const OfferTable& table, ValueId value, int to)
 }
 
 double move_us(const Graph& graph, const OfferTable& table, const Target& target,
-               const Rates& rates, ValueId value, int to, const Conversion& conversion) {
-  const double us = conversion_us(rates, target, conversion);
+               const Rates& rates, ValueId value, int from, int to) {
+  const double us = conversion_us(rates, target, conversion(table, graph, value, from, to));
   return at_port(graph, table, value, to) ? std::max(us - rates.call_us, 0.0) : us;
 }
 
@@ -116,8 +110,8 @@ class Builder {
     slot_of_.resize(values);
     read_.resize(values);
     for (std::size_t v = 0; v < values; ++v) {
-      slot_of_[v].assign(table.layouts[v].size(), -1);
-      read_[v].assign(table.layouts[v].size(), false);
+      slot_of_[v].assign(table.candidates[v].size(), -1);
+      read_[v].assign(table.candidates[v].size(), false);
     }
     own_moves_.resize(table.order.size());
     for (const Move& m : solution.moves) {
@@ -163,19 +157,21 @@ class Builder {
     return nullptr;
   }
 
-  int slot(ValueId v, int layout) {
-    int& s = slot_of_[idx(v)][idx(layout)];
-    if (s < 0) s = new_slot(v, layout);
+  int slot(ValueId v, int candidate) {
+    int& s = slot_of_[idx(v)][idx(candidate)];
+    if (s < 0) s = new_slot(v, candidate);
     return s;
   }
 
-  int new_slot(ValueId v, int layout) {
+  int new_slot(ValueId v, int candidate) {
     const int s = static_cast<int>(plan_.slots.size());
     const Value& value = graph_.value(v);
+    const Format& format = table_.format(v, candidate);
     plan_.slots.push_back({.value = v,
                            .name = value.name,
-                           .dtype = value.dtype,
-                           .mapping = mapping_of(value, table_.layouts[idx(v)][idx(layout)]),
+                           .dtype = format.dtype,
+                           .mapping = format.mapping(value.shape),
+                           .place = format.place,
                            .constant = nullptr,
                            .alias_of = -1,
                            .offset = 0});
@@ -187,7 +183,7 @@ class Builder {
     return {.port = {value.name, value.dtype, value.shape, data_format(value.shape)},
             .slots = {},
             .value = v,
-            .layout = table_.layouts[idx(v)][idx(table_.caller_layout[idx(v)])]};
+            .layout = table_.format(v, table_.caller_layout[idx(v)]).layout};
   }
 
   /// set_input converts straight into every layout that is read.
@@ -290,11 +286,11 @@ class Builder {
         if (s < 0) continue;
         Slot& target = plan_.slots[idx(s)];
         const Mapping source = source_mapping(value);
-        if (source.same_bytes(target.mapping)) {
+        if (value.dtype == target.dtype && source.same_bytes(target.mapping)) {
           target.constant = value.constant;
         } else {
-          Tensor packed(value.dtype, value.shape, target.mapping.layout());
-          Conversion(value.dtype, source, value.dtype, target.mapping)
+          Tensor packed(target.dtype, value.shape, target.mapping.layout());
+          Conversion(value.dtype, source, target.dtype, target.mapping)
               .run(value.constant->data(), packed.data());
           target.constant = std::make_shared<const Tensor>(std::move(packed));
         }

@@ -48,8 +48,8 @@ Offer plus_offer(const NodeRef& n, const Layout& layout) {
   if (n.input_count() > 1) o.in.push_back(Layout::parse("a/4 a%4"));
   o.out = {layout.renamed(n.shape(0).axes(), n.output().shape.axes())};
   o.in_place = 0;
-  o.call = {kPlus,
-            PlusParams{Mapping(layout, n.shape(0), 4), Mapping(o.out[0], n.output().shape, 4)}};
+  o.call = {kPlus, PlusParams{Mapping(layout, n.shape(0), 4),
+                              Mapping(o.out[0].layout, n.output().shape, 4)}};
   return o;
 }
 

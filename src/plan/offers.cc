@@ -19,9 +19,12 @@ class Collector {
       : graph_(graph), target_(target), rates_(rates) {
     table_.order = graph.topological_order();
     for (ValueId v = 0; v < graph.value_count(); ++v) {
-      table_.layouts.push_back({Layout::row_major(graph.value(v).shape)});
+      const Value& value = graph.value(v);
+      const Format plain{Layout::row_major(value.shape), value.dtype};
+      table_.candidates.push_back({table_.formats.intern(plain)});
     }
-    table_.caller_layout.assign(table_.layouts.size(), 0);
+    table_.caller_layout.assign(table_.candidates.size(), 0);
+    known_.resize(table_.candidates.size());
     asked_.resize(idx(graph.node_count()));
   }
 
@@ -40,15 +43,14 @@ class Collector {
   }
 
   OfferTable run() {
-    // What kernels want by themselves goes before what only passes through: it must not find a
-    // value's layouts all taken.
+    // What kernels want by themselves goes before what only passes through.
     for (NodeId id : table_.order) {
-      if (graph_.node(id).op->category == Category::fixed) add_layouts(id);
+      if (graph_.node(id).op->category == Category::fixed) add_candidates(id);
     }
     for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
       grew_ = false;
-      for (NodeId id : table_.order) add_layouts(id);
-      for (auto it = table_.order.rbegin(); it != table_.order.rend(); ++it) add_layouts(*it);
+      for (NodeId id : table_.order) add_candidates(id);
+      for (auto it = table_.order.rbegin(); it != table_.order.rend(); ++it) add_candidates(*it);
       if (!grew_) break;
     }
     for (NodeId id : table_.order) table_.options.push_back(options(id));
@@ -56,29 +58,29 @@ class Collector {
   }
 
  private:
-  /// What a node offered when it was asked, and how many layouts its values had then.
+  /// What a node offered when it was asked, and how many candidates its values had then.
   struct Asked {
-    std::size_t layouts = 0;
+    std::size_t candidates = 0;
     std::vector<Offer> offers;
   };
 
-  /// Asks again only when one of the node's values has gained a layout.
+  /// Asks again only when one of the node's values has gained a candidate.
   std::vector<Offer>& ask(NodeId id) {
     const NodeRef node(graph_, id);
-    std::size_t layouts = 0;
+    std::size_t formats = 0;
     for (const auto* list : {&node.node().inputs, &node.node().outputs}) {
-      for (ValueId v : *list) layouts += v == kNoValue ? 0 : table_.layouts[idx(v)].size();
+      for (ValueId v : *list) formats += v == kNoValue ? 0 : table_.candidates[idx(v)].size();
     }
     auto& [known, offers] = asked_[idx(id)];
-    if (known == layouts || node.node().op->offers == nullptr) return offers;
-    known = layouts;
+    if (known == formats || node.node().op->offers == nullptr) return offers;
+    known = formats;
     offers.clear();
     const Trail trail("node", node.node().name, node.node().op->name);
-    node.node().op->offers({node, target_, table_.layouts}, offers);
+    node.node().op->offers({node, target_, table_.formats, table_.candidates}, offers);
     return offers;
   }
 
-  void add_layouts(NodeId id) {
+  void add_candidates(NodeId id) {
     const Node& n = graph_.node(id);
     for (const Offer& offer : ask(id)) {
       for (std::size_t i = 0; i < n.inputs.size(); ++i) add(n.inputs[i], offer.in[i]);
@@ -86,32 +88,29 @@ class Collector {
     }
   }
 
-  void add(ValueId v, const Layout& layout) {
-    if (v == kNoValue || find(v, layout) >= 0) return;
-    auto& list = table_.layouts[idx(v)];
+  void add(ValueId v, const Operand& operand) {
+    if (v == kNoValue || find(v, operand) >= 0) return;
+    const Value& value = graph_.value(v);
+    auto& list = table_.candidates[idx(v)];
     // Weights are converted once, before run: their layouts cost nothing.
-    if (std::ssize(list) >= kMostLayouts && graph_.value(v).constant == nullptr) return;
-    list.push_back(layout);
+    if (std::ssize(list) >= kMostLayouts && value.constant == nullptr) return;
+    const int id = table_.formats.intern(operand.format(value));
+    known_[idx(v)][id] = static_cast<int>(list.size());
+    list.push_back(id);
     grew_ = true;
   }
 
-  /// Layouts with the same bytes are one layout.
-  int find(ValueId v, const Layout& layout) const {
-    const auto& list = table_.layouts[idx(v)];
-    const Value& value = graph_.value(v);
-    const int size = dtype_bytes(value.dtype);
-    const Mapping wanted(layout, value.shape, size);
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i] == layout || Mapping(list[i], value.shape, size).same_bytes(wanted)) {
-        return static_cast<int>(i);
-      }
-    }
-    return -1;
+  /// Formats with the same bytes are one candidate.
+  int find(ValueId v, const Operand& operand) {
+    const Format format = operand.format(graph_.value(v));
+    const auto [known, fresh] = known_[idx(v)].try_emplace(table_.formats.intern(format));
+    if (fresh) known->second = find_candidate(table_, graph_, v, format);
+    return known->second;
   }
 
-  double bytes(ValueId v, const Layout& layout) const {
+  double bytes(ValueId v, const Operand& operand) const {
     const Value& value = graph_.value(v);
-    return static_cast<double>(Mapping(layout, value.shape, dtype_bytes(value.dtype)).bytes());
+    return static_cast<double>(operand.format(value).mapping(value.shape).bytes());
   }
 
   std::vector<Option> options(NodeId id) {
@@ -144,15 +143,15 @@ class Collector {
     });
   }
 
-  /// Layouts to indices; false when one of them is not among those of its value.
+  /// Formats to candidates; false when one of them is none of its value.
   bool resolve(const Node& n, Option& option) {
-    const auto side = [&](const std::vector<ValueId>& values, const std::vector<Layout>& layouts,
+    const auto side = [&](const std::vector<ValueId>& values, const std::vector<Operand>& operands,
                           std::vector<int>& out) {
       for (std::size_t i = 0; i < values.size(); ++i) {
-        out.push_back(values[i] == kNoValue ? -1 : find(values[i], layouts[i]));
+        out.push_back(values[i] == kNoValue ? -1 : find(values[i], operands[i]));
         if (values[i] == kNoValue) continue;
         if (out.back() < 0) return false;
-        option.bytes += bytes(values[i], layouts[i]);
+        option.bytes += bytes(values[i], operands[i]);
       }
       return true;
     };
@@ -163,7 +162,7 @@ class Collector {
   /// Parts that need not be copied cost nothing. A plan cannot always let them lie there: the price
   /// is that of the common case.
   void drop_views(const Node& n, Option& option) const {
-    const auto drop = [&](const std::vector<ValueId>& values, const std::vector<Layout>& layouts,
+    const auto drop = [&](const std::vector<ValueId>& values, const std::vector<Operand>& operands,
                           std::vector<Part>& parts, bool computed) {
       std::erase_if(parts, [&](const Part& part) {
         const ValueId v = values[idx(part.operand)];
@@ -172,7 +171,7 @@ class Collector {
       });
       for (const Part& part : parts) {
         option.offer.flops = std::max(option.offer.flops - part.flops, 0.0);
-        option.bytes -= 2 * bytes(values[idx(part.operand)], layouts[idx(part.operand)]);
+        option.bytes -= 2 * bytes(values[idx(part.operand)], operands[idx(part.operand)]);
       }
     };
     drop(n.inputs, option.offer.in, option.offer.inputs_in_output, true);
@@ -186,17 +185,16 @@ class Collector {
     option.reference = true;
     option.offer.call = reference_call(NodeRef(graph_, id));
     double elements = 0;
-    for (ValueId v : n.inputs) {
-      option.in.push_back(v == kNoValue ? -1 : 0);
-      option.offer.in.push_back(v == kNoValue ? Layout() : table_.layouts[idx(v)][0]);
-      if (v != kNoValue) option.bytes += bytes(v, table_.layouts[idx(v)][0]);
-    }
+    const auto row_major = [&](ValueId v, std::vector<int>& candidates,
+                               std::vector<Operand>& operands) {
+      candidates.push_back(v == kNoValue ? -1 : 0);
+      operands.push_back(v == kNoValue ? Layout() : table_.format(v, 0).layout);
+      if (v != kNoValue) option.bytes += bytes(v, operands.back());
+    };
+    for (ValueId v : n.inputs) row_major(v, option.in, option.offer.in);
     for (ValueId v : n.outputs) {
-      option.out.push_back(v == kNoValue ? -1 : 0);
-      option.offer.out.push_back(v == kNoValue ? Layout() : table_.layouts[idx(v)][0]);
-      if (v == kNoValue) continue;
-      option.bytes += bytes(v, table_.layouts[idx(v)][0]);
-      elements += static_cast<double>(graph_.value(v).shape.elements());
+      row_major(v, option.out, option.offer.out);
+      if (v != kNoValue) elements += static_cast<double>(graph_.value(v).shape.elements());
     }
     option.cost_us = reference_us(rates_, flops, elements);
     return option;
@@ -208,11 +206,28 @@ class Collector {
   const Target& target_;
   const Rates& rates_;
   OfferTable table_;
-  std::vector<Asked> asked_;  // by node
+  std::vector<Asked> asked_;               // by node
+  std::vector<std::map<int, int>> known_;  // by value: candidates by number of a format; -1: none
   bool grew_ = false;
 };
 
 }  // namespace
+
+Conversion conversion(const OfferTable& table, const Graph& graph, ValueId value, int from,
+                      int to) {
+  const Shape& shape = graph.value(value).shape;
+  const Format &a = table.format(value, from), &b = table.format(value, to);
+  return Conversion(a.dtype, a.mapping(shape), b.dtype, b.mapping(shape));
+}
+
+int find_candidate(const OfferTable& table, const Graph& graph, ValueId value,
+                   const Format& format) {
+  const auto& list = table.candidates[static_cast<std::size_t>(value)];
+  const auto found = std::ranges::find_if(list, [&](int id) {
+    return same_bytes(table.formats[id], format, graph.value(value).shape);
+  });
+  return found == list.end() ? -1 : static_cast<int>(found - list.begin());
+}
 
 bool lies_in_input(const Node& node, const Offer& offer) {
   const auto outputs = std::ranges::count_if(node.outputs, [](ValueId v) { return v != kNoValue; });

@@ -8,10 +8,11 @@
 
 #include "graph/op_def.h"
 #include "plan/cost.h"
+#include "stowage/convert.h"
 
 namespace stowage::plan {
 
-/// An offer whose layouts are indices into OfferTable::layouts.
+/// An offer whose formats are indices into OfferTable::candidates of each value.
 struct Option {
   Offer offer;
   bool reference = false;  ///< the fallback: row-major, scalar
@@ -24,11 +25,24 @@ struct Option {
 bool lies_in_input(const Node& node, const Offer& offer);
 
 struct OfferTable {
-  std::vector<std::vector<Layout>> layouts;  ///< of each value; [0] is row-major
+  FormatTable formats;
+  std::vector<std::vector<int>> candidates;  ///< of each value, in `formats`; [0] is row-major
   std::vector<int> caller_layout;            ///< of each value: in which the caller has or wants it
   std::vector<NodeId> order;                 ///< live nodes, topological
   std::vector<std::vector<Option>> options;  ///< of each node of `order`; [0] is row-major
+
+  const Format& format(ValueId value, int candidate) const {
+    const auto v = static_cast<std::size_t>(value), c = static_cast<std::size_t>(candidate);
+    return formats[candidates[v][c]];
+  }
 };
+
+/// From one candidate of a value to another.
+Conversion conversion(const OfferTable& table, const Graph& graph, ValueId value, int from, int to);
+
+/// The candidate of `value` with the bytes of `format`, or -1.
+int find_candidate(const OfferTable& table, const Graph& graph, ValueId value,
+                   const Format& format);
 
 /// Asks every node, in sweeps forth and back until no value gains a layout. `caller`: see
 /// PlanOptions::layouts. Throws Error(usage) for a name that is no input or output, or a layout

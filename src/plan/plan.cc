@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kMagic = "stowage plan";
 /// Raised whenever a plan or the parameters of a kernel change their fields.
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 void header(Archive& a) {
   std::string magic(kMagic);
@@ -32,7 +32,8 @@ void archive(Archive& a, Port& port) {
 }
 
 void Slot::fields(Archive& a) {
-  a("value", value)("name", name)("dtype", dtype)("mapping", mapping)("constant", constant);
+  a("value", value)("name", name)("dtype", dtype)("mapping", mapping)("place", place);
+  a("constant", constant);
   a("alias_of", alias_of)("alias_offset", alias_offset)("offset", offset);
 }
 

@@ -14,12 +14,13 @@
 
 namespace stowage {
 
-/// A value in one layout, at one place. Several slots may hold the same value.
+/// A value in one format, somewhere in memory. Several slots may hold the same value.
 struct Slot {
   ValueId value = kNoValue;  ///< of the graph that was planned
   std::string name;          ///< of the value
-  DType dtype = DType::f32;
+  DType dtype = DType::f32;  ///< of the stored elements
   Mapping mapping;
+  Place place;
   std::shared_ptr<const Tensor> constant;  ///< weights, already in this layout; null: in the arena
   int alias_of = -1;                       ///< the slot whose bytes these are, or -1
   std::size_t alias_offset = 0;            ///< from which of them on

@@ -52,16 +52,12 @@ class Reporter {
   void move(const Move& m) {
     const Value& value = graph_.value(m.value);
     if (value.constant != nullptr) return;
-    const Layout &from = table_.layouts[idx(m.value)][idx(m.from)],
-                 &to = table_.layouts[idx(m.value)][idx(m.to)];
-    const int size = dtype_bytes(value.dtype);
-    const Conversion c(value.dtype, Mapping(from, value.shape, size), value.dtype,
-                       Mapping(to, value.shape, size));
+    const Conversion c = conversion(table_, graph_, m.value, m.from, m.to);
     ConversionReport r;
     r.id = m.value;
     r.value = value.name;
-    r.from = from.spelling();
-    r.to = to.spelling();
+    r.from = table_.format(m.value, m.from).layout.spelling();
+    r.to = table_.format(m.value, m.to).layout.spelling();
     r.bytes = c.bytes_moved();
     r.cost_us = m.cost;
     r.reason = reason(m);
@@ -77,16 +73,14 @@ class Reporter {
       if (values[k] == kNoValue) continue;
       const Value& v = graph_.value(values[k]);
       out.push_back({values[k], v.name, text(v.shape.extents()),
-                     table_.layouts[idx(values[k])][idx(layouts[k])].spelling(),
-                     data_format(v.shape)});
+                     table_.format(values[k], layouts[k]).layout.spelling(), data_format(v.shape)});
     }
   }
 
   std::string layouts_of(const Node& n, const Option& o) const {
     const auto first = [&](const std::vector<ValueId>& values, const std::vector<int>& layouts) {
       for (std::size_t k = 0; k < values.size(); ++k) {
-        if (values[k] != kNoValue)
-          return table_.layouts[idx(values[k])][idx(layouts[k])].spelling();
+        if (values[k] != kNoValue) return table_.format(values[k], layouts[k]).layout.spelling();
       }
       return std::string("none");
     };

@@ -392,7 +392,7 @@ const OpDef kHeld{
           o.in = o.out = {Layout::parse(r.node.attrs().string("layout", ""))};
           o.flops = 1e7;  // by the reference it would take ten milliseconds
           o.call = {kHeldKernel,
-                    HeldParams{Mapping(o.out[0], r.node.output().shape, sizeof(float))}};
+                    HeldParams{Mapping(o.out[0].layout, r.node.output().shape, sizeof(float))}};
           out.push_back(std::move(o));
         },
     .axes =

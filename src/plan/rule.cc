@@ -159,20 +159,15 @@ class Propagation {
   const std::vector<bool>& none_;
 };
 
-/// The layout that AUTO means for each value: an index into OfferTable::layouts.
+/// The layout that AUTO means for each value: an index into OfferTable::candidates.
 std::vector<int> auto_layouts(const Graph& graph, const OfferTable& table, const Target& target) {
   std::vector<int> out(idx(graph.value_count()), 0);
   for (ValueId v = 0; v < graph.value_count(); ++v) {
     const Value& value = graph.value(v);
     const int channel = value.shape.index_of(Axis("c"));
     if (!is_image(value.shape)) continue;
-    const Mapping blocked(Layout::blocked(value.shape, channel, target.lanes), value.shape,
-                          dtype_bytes(value.dtype));
-    const auto& list = table.layouts[idx(v)];
-    const auto found = std::find_if(list.begin(), list.end(), [&](const Layout& l) {
-      return Mapping(l, value.shape, dtype_bytes(value.dtype)).same_bytes(blocked);
-    });
-    if (found != list.end()) out[idx(v)] = static_cast<int>(found - list.begin());
+    const Format blocked{Layout::blocked(value.shape, channel, target.lanes), value.dtype};
+    out[idx(v)] = std::max(find_candidate(table, graph, v, blocked), 0);
   }
   return out;
 }

@@ -59,12 +59,7 @@ class Isolated {
   bool is_free(ValueId v) const { return v == kNoValue || graph_.value(v).constant != nullptr; }
 
   double move_cost(ValueId v, int from, int to) const {
-    const Value& value = graph_.value(v);
-    const int size = dtype_bytes(value.dtype);
-    const auto& layouts = table_.layouts[idx(v)];
-    return conversion_us(rates_, target_,
-                         Conversion(value.dtype, Mapping(layouts[idx(from)], value.shape, size),
-                                    value.dtype, Mapping(layouts[idx(to)], value.shape, size)));
+    return conversion_us(rates_, target_, conversion(table_, graph_, v, from, to));
   }
 
   const Graph& graph_;
@@ -77,20 +72,14 @@ class Isolated {
 }  // namespace
 
 std::vector<int> source_layouts(const Graph& graph, const OfferTable& table) {
-  std::vector<int> out(table.layouts.size(), 0);
+  std::vector<int> out(table.candidates.size(), 0);
   if (graph.source_format != DataFormat::nhwc) return out;
   const Layout nhwc = Layout::parse("n h w c");
   for (ValueId v = 0; v < graph.value_count(); ++v) {
     const Value& value = graph.value(v);
     const auto has = [&](const char* axis) { return value.shape.index_of(Axis(axis)) >= 0; };
     if (value.shape.rank() != 4 || !has("n") || !has("h") || !has("w") || !has("c")) continue;
-    const int size = dtype_bytes(value.dtype);
-    const Mapping wanted(nhwc, value.shape, size);
-    const auto& list = table.layouts[idx(v)];
-    const auto found = std::find_if(list.begin(), list.end(), [&](const Layout& l) {
-      return Mapping(l, value.shape, size).same_bytes(wanted);
-    });
-    if (found != list.end()) out[idx(v)] = static_cast<int>(found - list.begin());
+    out[idx(v)] = std::max(find_candidate(table, graph, v, {nhwc, value.dtype}), 0);
   }
   return out;
 }

@@ -42,7 +42,7 @@ TEST(SourceOrder, LayoutsAreRowMajorWhereAValueHasNoDataFormat) {
   const std::vector<int> layouts = plan::source_layouts(*graph, table);
   const auto of = [&](ValueId v) {
     const auto at = static_cast<std::size_t>(v);
-    return table.layouts[at][static_cast<std::size_t>(layouts[at])].spelling();
+    return table.format(static_cast<ValueId>(at), layouts[at]).layout.spelling();
   };
   EXPECT_EQ(of(y), "NHWC");
   EXPECT_EQ(layouts[static_cast<std::size_t>(z)], 0);

@@ -60,13 +60,7 @@ int index_of(const OfferTable& table, const Graph& graph, ValueId v, const Layou
   const auto own = over_axes(layout, value.shape);
   if (!own) return -2;
   try {
-    const int size = dtype_bytes(value.dtype);
-    const Mapping wanted(*own, value.shape, size);
-    const auto& list = table.layouts[idx(v)];
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (Mapping(list[i], value.shape, size).same_bytes(wanted)) return static_cast<int>(i);
-    }
-    return -1;
+    return find_candidate(table, graph, v, {*own, value.dtype});
   } catch (const Error&) {
     return -2;
   }

@@ -96,7 +96,7 @@ void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers) {
     offer.in[1] = layout_by_position(k, text("$0/", lanes, " $1", spatial_text(k), " $0%", lanes));
     if (params.ports.bias >= 0) offer.in[2] = padded_vector(node.shape(2), lanes);
     offer.out = {ends.out_blocked ? Layout::blocked(y, 1, lanes) : channels_last(y)};
-    add_epilogue_layouts(node, offer.out[0], lanes, offer.in);
+    add_epilogue_layouts(node, offer.out[0].layout, lanes, offer.in);
     offer.flops = 2.0 * static_cast<double>(y.elements() * params.w.taps());
     offer.efficiency = slide_efficiency(placed);
     offer.extra_bytes = slide_extra_bytes(placed);

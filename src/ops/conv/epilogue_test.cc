@@ -113,10 +113,8 @@ OpCase unfused(const Fusible& f, const std::vector<float>& x) {
 std::vector<float> run_unfused(OpGraph& g, const std::vector<float>& x) {
   const Node& n = g.graph.node(g.id);
   const Target target{.lanes = tile_lanes()};
-  const std::vector<std::vector<Layout>> layouts(static_cast<std::size_t>(g.graph.value_count()),
-                                                 {Layout::row_major(g.ref().output().shape)});
-  std::vector<Offer> offers;
-  n.op->offers({g.ref(), target, layouts}, offers);
+  const std::vector<Layout> layouts = {Layout::row_major(g.ref().output().shape)};
+  const auto offers = op_test::offers_of(g, target, [&](const Shape&) { return layouts; });
   if (offers.empty()) return {};
   std::vector<float> in = x, out(x.size(), -1.0f), operand(16);
   in.resize(x.size() + 16);  // kernels read a vector behind the end
@@ -222,13 +220,9 @@ void expect_fused(const Producer& p, const Fusible& f, const Activation& activat
     ASSERT_TRUE(op_test::close(b, a, std::max(f.rtol, 1e-6), 3e-36 + f.atol))
         << "the reference gives " << a << ", not " << b;
   }
-  std::vector<std::vector<Layout>> candidates;
-  for (ValueId v = 0; v < g.graph.value_count(); ++v) {
-    candidates.push_back(op_test::candidate_layouts(g.graph.value(v).shape, {}));
-  }
   const Target target{.lanes = tile_lanes()};
-  std::vector<Offer> offers;
-  g.graph.node(g.id).op->offers({g.ref(), target, candidates}, offers);
+  const auto offers = op_test::offers_of(
+      g, target, [](const Shape& shape) { return op_test::candidate_layouts(shape, {}); });
   EXPECT_FALSE(offers.empty());
   for (const Offer& offer : offers) {
     EXPECT_EQ(op_test::run_offer(g, offer, nullptr, false, 0, 0), "") << op_test::offer_text(offer);

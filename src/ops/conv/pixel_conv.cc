@@ -338,7 +338,7 @@ EpiloguePorts epilogue_ports(const NodeRef& node) {
 }
 
 void add_epilogue_layouts(const NodeRef& node, const Layout& out, std::int64_t lanes,
-                          std::vector<Layout>& in) {
+                          std::vector<Operand>& in) {
   const Epilogue& e = node.node().epilogue;
   if (e.residual_input >= 0) {
     const Shape& from = node.output().shape;
@@ -378,7 +378,7 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
     offer.in[1] = weights_layout(node.shape(1), f, *conv, v);
     if (conv->ports.bias >= 0) offer.in[2] = padded_vector(node.shape(2), lanes);
     offer.out = {activations(node.output().shape, v.out_blocked)};
-    add_epilogue_layouts(node, offer.out[0], lanes, offer.in);
+    add_epilogue_layouts(node, offer.out[0].layout, lanes, offer.in);
     offer.flops = 2.0 * static_cast<double>(node.output().shape.elements()) *
                   static_cast<double>(f.in_channels * f.w.taps());
     offer.efficiency = tile_work(conv->gemm, f.w.out_pixels()).efficiency();

@@ -18,7 +18,7 @@ EpiloguePorts epilogue_ports(const NodeRef& node);
 
 /// Layouts for the inputs of a node behind its own operands: residual as the output, slope padded.
 void add_epilogue_layouts(const NodeRef& node, const Layout& out, std::int64_t lanes,
-                          std::vector<Layout>& in);
+                          std::vector<Operand>& in);
 
 extern const KernelDef kConvBlocked, kConvChannelsLast;
 
