@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logical computation: values have shapes and dtypes, no layouts. Changed by Patch only.
+// The logical computation: values have shapes and dtypes, no layouts. Nodes are changed by Patch
+// only; inference writes what it finds out beside them, and may begin again for other shapes.
 #pragma once
 
 #include <memory>
@@ -50,11 +51,15 @@ struct Node {
   const OpDef* op = nullptr;
   std::string name;
   std::string type;  ///< what the file calls the operator; empty where it is our own
-  Attributes attrs;
+  Attributes attrs;  ///< as the file, its import rule or a patch says; inference leaves them alone
+  Attributes facts;  ///< what inference made of them for these shapes: pads, axes from 0 on, sizes
   std::vector<ValueId> inputs;   ///< kNoValue where an optional input is absent
   std::vector<ValueId> outputs;  ///< kNoValue where nobody wants the output
   Epilogue epilogue;             ///< applies to output 0
   bool removed = false;
+  /// Inference has computed the outputs, which are constants now: counts as removed until inference
+  /// begins again.
+  bool evaluated = false;
 };
 
 class Graph {
@@ -104,9 +109,13 @@ class Graph {
 void verify(const Graph& graph);
 
 /// Infers the shape of everything from the shapes of the graph inputs and constants, and
-/// evaluates nodes whose inputs are all constant. After it every value has a shape.
-/// Throws Error(bad_input) with the node in the trail.
+/// evaluates nodes whose inputs are all constant. After it every value has a shape. Forgets what
+/// was inferred before, so that it may be called again for other shapes of the inputs, until
+/// `simplify`. Throws Error(bad_input) with the node in the trail.
 void infer_shapes(Graph& graph);
+
+/// Shapes and facts of one node; evaluates nothing. Throws Error(bad_input).
+void infer_node(Graph& graph, NodeId id);
 
 /// infer_shapes node by node, for a graph that is still growing. Evaluating may not turn a small
 /// file into a large process or a long wait: it has a budget, and what is not evaluated stays in
@@ -115,7 +124,7 @@ class Inference {
  public:
   explicit Inference(Graph& graph) : graph_(graph) {}
 
-  /// The inputs of the node must have shapes. A node that is evaluated is removed.
+  /// The inputs of the node must have shapes.
   void run(NodeId id);
 
  private:
@@ -131,7 +140,8 @@ class Inference {
 /// operators pass names on, a reshape ends them; the rest are a, b, c, ...
 void name_axes(Graph& graph);
 
-/// infer_shapes, then passes until none changes anything, then name_axes.
+/// Infers what is not known yet, then passes until none changes anything, then name_axes. The
+/// result is for these shapes of the inputs.
 void simplify(Graph& graph);
 
 }  // namespace stowage

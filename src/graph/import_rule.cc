@@ -19,6 +19,15 @@ Attributes as_attributes(std::initializer_list<NamedAttribute> list) {
 
 bool ImportNode::is_state(int) const { return false; }
 
+bool ImportNode::is_read(int i) const { return i < output_count(); }
+
+std::vector<ValueId> ImportNode::node_inputs() {
+  if (inputs_) return *inputs_;
+  std::vector<ValueId> all;
+  for (int i = 0; i < input_count(); ++i) all.push_back(optional(i));
+  return all;
+}
+
 DType ImportNode::output_dtype(int i) const {
   fail(ErrorCode::unsupported, "the file does not say the dtype of output ", i);
 }

@@ -3,13 +3,16 @@
 // Readers (src/import) implement it, one for each file format; rules stand in the operator's file.
 //
 // A rule (ForeignName::import) may
-//   - change `attrs` into those of the OpDef and leave the rest alone, or
+//   - change `attrs` into those of the OpDef, and the inputs with set_inputs, or
 //   - emit nodes and say with `out` which values the outputs are.
 // A rule that calls no `out`, and no rule at all, make one node of the operator, with `attrs` and
 // with the inputs and outputs of the file.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,6 +65,14 @@ class ImportNode {
   virtual ValueId channels_last(ValueId v) = 0;
   /// Output `i` of the operator is `v`.
   virtual void out(int i, ValueId v) = 0;
+  /// The file reads output `i`, or gives it to the user.
+  virtual bool is_read(int i) const;
+
+  /// The one node of a rule that calls no `out` has these inputs, kNoValue for absent ones.
+  void set_inputs(std::vector<ValueId> inputs) { inputs_ = std::move(inputs); }
+
+  /// Likewise, not more than so many outputs.
+  void keep_outputs(int count) { outputs_ = count; }
 
   void out(ValueId v) { out(0, v); }
 
@@ -102,6 +113,16 @@ class ImportNode {
   ValueId image(int i);
   /// The only output is `v`, an image n c h w, after `activation`, as n h w c.
   void out_image(ValueId v);
+
+ protected:
+  /// Of the one node that is the operator.
+  std::vector<ValueId> node_inputs();
+
+  int node_outputs() const { return std::min(outputs_, output_count()); }
+
+ private:
+  std::optional<std::vector<ValueId>> inputs_;
+  int outputs_ = std::numeric_limits<int>::max();
 };
 
 /// Rule of an operator that is ours under another name, with so many inputs and one output.

@@ -10,8 +10,8 @@ namespace stowage {
 
 namespace {
 
-void fold(const InferRef& node) {
-  Graph& graph = node.graph();
+void evaluate(Graph& graph, NodeId id) {
+  const NodeRef node(graph, id);
   ReferenceViews views(node);
   std::vector<Tensor> results(node.node().outputs.size());
   for (std::size_t i = 0; i < views.in.size(); ++i) {
@@ -31,10 +31,31 @@ void fold(const InferRef& node) {
     graph.value(v).constant = std::make_shared<const Tensor>(std::move(results[i]));
     graph.value(v).producer = kNoNode;
   }
-  node.node().removed = true;
+  Node& n = graph.node(id);
+  n.removed = n.evaluated = true;
+}
+
+/// Nodes as they were before anything was inferred.
+void forget(Graph& graph) {
+  for (NodeId id = 0; id < graph.node_count(); ++id) {
+    Node& n = graph.node(id);
+    n.facts = Attributes();
+    if (!n.evaluated) continue;
+    n.removed = n.evaluated = false;
+    for (ValueId v : n.outputs) {
+      if (v == kNoValue) continue;
+      graph.value(v).constant = nullptr;
+      graph.value(v).producer = id;
+    }
+  }
 }
 
 }  // namespace
+
+void infer_node(Graph& graph, NodeId id) {
+  graph.node(id).facts = Attributes();
+  graph.node(id).op->infer(InferRef(graph, id));
+}
 
 bool Inference::affordable(const NodeRef& node) {
   double in = 0, out = 0;  // elements; doubles, because sums of extents of 2^47 are possible
@@ -57,7 +78,6 @@ bool Inference::affordable(const NodeRef& node) {
 }
 
 void Inference::run(NodeId id) {
-  const InferRef node(graph_, id);
   const Node& n = graph_.node(id);
   const Trail trail("node", n.name, n.type.empty() ? n.op->name : n.type);
   for (ValueId v : n.inputs) {
@@ -69,11 +89,12 @@ void Inference::run(NodeId id) {
       if (!is_input) fail(ErrorCode::bad_input, "nothing produces its input '", value.name, "'");
     }
   }
-  n.op->infer(node);
-  if (affordable(node)) fold(node);
+  infer_node(graph_, id);
+  if (!n.evaluated && affordable(NodeRef(graph_, id))) evaluate(graph_, id);
 }
 
 void infer_shapes(Graph& graph) {
+  forget(graph);
   Inference inference(graph);
   for (NodeId id : graph.topological_order()) inference.run(id);
 }

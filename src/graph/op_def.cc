@@ -5,6 +5,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "base/scalar.h"
 #include "base/text.h"
 
 namespace stowage {
@@ -51,6 +52,36 @@ Ints NodeRef::constant_ints(int i) const {
   return out;
 }
 
+Floats NodeRef::constant_floats(int i) const {
+  const Value& v = input(i);
+  if (v.constant == nullptr) {
+    fail(ErrorCode::unsupported, "input ", i, " ('", v.name,
+         "') must be known before the model runs");
+  }
+  const auto read = [&]<class T>(T, auto as_float) {
+    Floats out(static_cast<std::size_t>(v.shape.elements()));
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      T x;
+      std::memcpy(&x, v.constant->data() + k * sizeof(T), sizeof(T));
+      out[k] = as_float(x);
+    }
+    return out;
+  };
+  switch (v.dtype) {
+    case DType::f32:
+      return read(0.0f, [](float x) { return x; });
+    case DType::f64:
+      return read(0.0, [](double x) { return static_cast<float>(x); });
+    case DType::f16:
+      return read(std::uint16_t{}, f16_to_f32);
+    case DType::bf16:
+      return read(std::uint16_t{}, bf16_to_f32);
+    default:
+      fail(ErrorCode::unsupported, "input ", i, " is ", dtype_name(v.dtype),
+           ", not a floating-point type");
+  }
+}
+
 std::optional<Ints> NodeRef::ints_of(std::string_view name, int i) const {
   if (attrs().has(name)) return attrs().integers(name);
   if (has(i)) return constant_ints(i);
@@ -77,13 +108,32 @@ void InferRef::set_output(int i, DType dtype, std::span<const std::int64_t> exte
   if (extents.size() > letters.size()) {
     fail(ErrorCode::limit, "rank ", extents.size(), " is over the limit of ", kMaxRank);
   }
-  Value& v = graph().value(node().outputs[static_cast<std::size_t>(i)]);
+  Value& v = graph_->value(node().outputs[static_cast<std::size_t>(i)]);
   v.dtype = dtype;
   v.shape = Shape(letters.substr(0, extents.size()), extents);
 }
 
 void InferRef::set_output(int i, DType dtype, std::initializer_list<std::int64_t> extents) const {
   set_output(i, dtype, std::span<const std::int64_t>(extents.begin(), extents.size()));
+}
+
+void InferRef::set_fact(std::string_view name, Attribute value) const {
+  graph_->node(id()).facts.set(name, std::move(value));
+}
+
+void InferRef::set_known(Tensor result) const {
+  if (!has_output(0)) return;
+  Node& n = graph_->node(id());
+  Value& value = graph_->value(n.outputs[0]);
+  value.constant = std::make_shared<const Tensor>(std::move(result));
+  value.producer = kNoNode;
+  n.removed = n.evaluated = true;
+}
+
+void complete_inputs(const NodeRef& node, Offer& offer) {
+  for (int i = static_cast<int>(offer.in.size()); i < node.input_count(); ++i) {
+    offer.in.push_back(node.has(i) ? Layout::row_major(node.shape(i)) : Layout());
+  }
 }
 
 void NodeRef::expect_inputs(int lo, int hi) const {

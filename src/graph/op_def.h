@@ -35,7 +35,11 @@ class NodeRef {
 
   NodeId id() const { return id_; }
 
+  /// What the node asks for, defaults left out.
   const Attributes& attrs() const { return node().attrs; }
+
+  /// What inference made of it.
+  const Attributes& facts() const { return node().facts; }
 
   int input_count() const { return static_cast<int>(node().inputs.size()); }
 
@@ -60,6 +64,8 @@ class NodeRef {
   /// The elements of a constant input of i64 or i32. Throws Error(unsupported) when it is not
   /// constant, Error(bad_input) for another dtype.
   Ints constant_ints(int i) const;
+  /// The elements of a constant input of a float dtype, as f32. Throws likewise.
+  Floats constant_floats(int i) const;
   /// `name` as an attribute, else input `i` as a constant, else nothing.
   std::optional<Ints> ints_of(std::string_view name, int i) const;
   /// Likewise, a scalar f32.
@@ -75,21 +81,19 @@ class NodeRef {
   NodeId id_;
 };
 
-/// A node whose shapes are being inferred: what inference finds out is written down in its outputs
-/// and attributes.
+/// A node whose shapes are being inferred: what inference finds out is written down in the shapes
+/// of its outputs and in its facts, and nowhere else.
 class InferRef : public NodeRef {
  public:
   InferRef(Graph& graph, NodeId id) : NodeRef(graph, id), graph_(&graph) {}
 
-  Graph& graph() const { return *graph_; }
-
-  Node& node() const { return graph_->node(id()); }
-
-  Attributes& attrs() const { return node().attrs; }
-
   /// Sets dtype and extents of an output; does nothing if nobody wants the output.
   void set_output(int i, DType dtype, std::span<const std::int64_t> extents) const;
   void set_output(int i, DType dtype, std::initializer_list<std::int64_t> extents) const;
+  /// For references, offers, axes and passes; see NodeRef::facts.
+  void set_fact(std::string_view name, Attribute value) const;
+  /// Output 0, which has its shape, is known although the inputs are not.
+  void set_known(Tensor result) const;
 
  private:
   Graph* graph_;
@@ -125,7 +129,8 @@ struct Operand {
 /// A way to run a node: formats in, formats out, a kernel, and the work that it does.
 struct Offer {
   KernelCall call;                ///< of a relabel: none
-  std::vector<Operand> in, out;   ///< one an input and output; ignored for absent ones
+  std::vector<Operand> in, out;   ///< one an input and output; ignored for absent ones; the last
+                                  ///< inputs, which the kernel does not read, may be left out
   double flops = 0;               ///< multiply and add count as two
   double efficiency = 1;          ///< fraction of peak that the kernel reaches on large shapes
   double extra_bytes = 0;         ///< touched besides every operand once: lines that come again
@@ -150,6 +155,9 @@ struct Target {
 
 /// The best target of this machine.
 Target host_target(int threads);
+
+/// Inputs that the offer leaves out lie row-major.
+void complete_inputs(const NodeRef& node, Offer& offer);
 
 struct OfferRequest {
   NodeRef node;
@@ -219,11 +227,19 @@ enum class Posts {
   all,   ///< a residual and every activation
 };
 
+/// An input that says what to do, as the file may also do by an attribute: axes, pads, sizes. It
+/// must be known to inference and is nothing to kernels; `simplify` turns it into the attribute.
+struct Parameter {
+  int input;
+  std::string_view attribute;
+};
+
 struct OpDef {
   std::string_view name;
   std::span<const ForeignName> aliases = {};
   Category category = Category::source;
   void (*infer)(const InferRef&) = nullptr;
+  std::span<const Parameter> parameters = {};
   void (*reference)(const ReferenceArgs&) = nullptr;
   void (*offers)(const OfferRequest&, std::vector<Offer>&) = nullptr;
   /// The kernels that `offers` chooses among.
@@ -233,6 +249,8 @@ struct OpDef {
   /// is 1 for prelu. Fused into producers whose `posts` take it.
   std::optional<Activation> (*activation)(const NodeRef&) = nullptr;
   Posts posts = Posts::none;
+  /// Output 0 is input 0: where nobody reads another output, the node may go.
+  bool copies = false;
 };
 
 /// Generated: the tables of every file of src/ops.

@@ -12,6 +12,15 @@ void Patch::remove(NodeId id) {
   }
 }
 
+ValueId Patch::split_output(NodeId id, std::size_t i, std::string name) {
+  const ValueId inner = add_value(std::move(name));
+  ValueId& output = edit(id).outputs[i];
+  graph_.value(output).producer = kNoNode;
+  graph_.value(inner).producer = id;
+  output = inner;
+  return inner;
+}
+
 void Patch::replace_uses(ValueId old, ValueId now) {
   changed_ = true;
   for (NodeId id = 0; id < graph_.node_count(); ++id) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "graph/graph.h"
 
@@ -26,6 +27,25 @@ class Patch {
     return graph_.add_constant(std::move(name), std::move(tensor));
   }
 
+  /// A value that a node to be added makes; its shape is inferred with that.
+  ValueId add_value(std::string name) {
+    Value value;
+    value.name = std::move(name);
+    return graph_.add_value(std::move(value));
+  }
+
+  /// Its outputs must have no producer.
+  NodeId add_node(Node node) {
+    changed_ = true;
+    const NodeId id = graph_.add_node(std::move(node));
+    infer_node(graph_, id);
+    return id;
+  }
+
+  /// Finds the facts of a node again, and the shapes of its outputs, after its operator or
+  /// attributes were edited.
+  void infer(NodeId id) { infer_node(graph_, id); }
+
   /// The node, to be changed in place. Its outputs stay.
   Node& edit(NodeId id) {
     changed_ = true;
@@ -34,6 +54,9 @@ class Patch {
 
   /// The node leaves the graph; its outputs lose their producer.
   void remove(NodeId id);
+
+  /// Output `i` of the node is a value `name` of its own; what it was before has no producer.
+  ValueId split_output(NodeId id, std::size_t i, std::string name);
 
   /// Every reader of `old` reads `now`.
   void replace_uses(ValueId old, ValueId now);

@@ -118,13 +118,13 @@ struct ReferenceParams {
   };
 
   const OpDef* op = nullptr;
-  Attributes attrs;
+  Attributes attrs, facts;
   Epilogue epilogue;
   std::vector<Operand> in, out;
 
   void fields(Archive& a) {
     std::string name(op == nullptr ? "" : op->name);
-    a("op", name)("attrs", attrs)("epilogue", epilogue)("in", in)("out", out);
+    a("op", name)("attrs", attrs)("facts", facts)("epilogue", epilogue)("in", in)("out", out);
     if (!a.reading()) return;
     op = find_op(name);
     if (op == nullptr) fail(ErrorCode::bad_input, "there is no operator '", name, "'");
@@ -138,7 +138,7 @@ struct BoundReference {
 };
 
 ReferenceParams reference_params(const NodeRef& node) {
-  ReferenceParams p{node.node().op, node.attrs(), node.node().epilogue, {}, {}};
+  ReferenceParams p{node.node().op, node.attrs(), node.facts(), node.node().epilogue, {}, {}};
   const auto add = [&](const std::vector<ValueId>& values, auto& list) {
     for (const ValueId v : values) {
       auto& operand = list.emplace_back();
@@ -160,6 +160,7 @@ BoundReference bind_reference(const ReferenceParams& p, const BindArgs& args) {
   Node node;
   node.op = p.op;
   node.attrs = p.attrs;
+  node.facts = p.facts;
   node.epilogue = p.epilogue;
   for (std::size_t i = 0; i < p.in.size(); ++i) {
     node.inputs.push_back(kNoValue);

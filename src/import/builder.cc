@@ -84,25 +84,12 @@ NodeId Builder::add_node(Node node, std::span<const std::string> outputs) {
 }
 
 void Builder::infer(NodeId id) {
-  const std::vector<ValueId> outputs = graph_->node(id).outputs;
-  // An operator may drop what nobody reads. Those who read these are still to come: until then
-  // they count as outputs of the graph.
-  const std::size_t model_outputs = graph_->outputs.size();
-  for (ValueId v : outputs) {
-    if (v != kNoValue && !unread_.contains(v)) graph_->outputs.push_back(v);
-  }
   inference_.run(id);
-  graph_->outputs.resize(model_outputs);
-  for (ValueId v : outputs) {
+  const Node& node = graph_->node(id);
+  for (ValueId v : node.outputs) {
     if (v == kNoValue) continue;
     const Value& value = graph_->value(v);
-    const Node& node = graph_->node(id);
-    if (value.producer == kNoNode && value.shape == unset_shape()) {
-      if (value.constant == nullptr) continue;  // dropped
-      fail(ErrorCode::bad_input, "the operator of '", value.name, "' has no such output");
-    }
-    const bool made = node.removed || std::ranges::find(node.outputs, v) != node.outputs.end();
-    if (!made || value.shape == unset_shape()) {
+    if (value.shape == unset_shape()) {
       const Trail trail("node", node.name, node.type);
       fail(ErrorCode::bad_input, "its operator has no such output as '", value.name, "'");
     }
@@ -183,10 +170,8 @@ void BuilderNode::import(const ForeignMatch& match) {
 }
 
 NodeId BuilderNode::as_is(const OpDef& op) {
-  std::vector<ValueId> inputs;
-  for (int i = 0; i < input_count(); ++i) inputs.push_back(optional(i));
-  const auto outputs = emit_many(op.name, std::move(inputs), output_count(), attrs);
-  for (int i = 0; i < output_count(); ++i) {
+  const auto outputs = emit_many(op.name, node_inputs(), node_outputs(), attrs);
+  for (int i = 0; i < node_outputs(); ++i) {
     define(i, i == 0 ? activate(outputs[0]) : outputs[idx(i)]);
   }
   return kNoNode;

@@ -45,9 +45,6 @@ class Builder {
   /// Throws Error(bad_input) when the operator does not have all of its outputs.
   void infer(NodeId id);
 
-  /// Nothing in the file reads `v`, so that its operator may do without.
-  void nobody_reads(ValueId v) { unread_.insert(v); }
-
   /// Adds a node of our operator `op` and infers it. `name` is what its values are named after.
   std::vector<ValueId> emit(std::string_view op, std::string_view name, std::vector<ValueId> inputs,
                             int outputs, const Attributes& attributes);
@@ -74,7 +71,6 @@ class Builder {
   ImportBudget& budget_;
   std::shared_ptr<Graph> graph_;
   Inference inference_;
-  std::unordered_set<ValueId> unread_;
   std::unordered_set<ValueId> unnamed_;         // emitted, without a name of the file
   std::unordered_map<std::string, int> names_;  // and how often each was asked for again
   Turns second_of_, last_of_;

@@ -53,6 +53,12 @@ class Operator final : public BuilderNode {
     return i >= 0 && i < input_count() && !node_.inputs[static_cast<std::size_t>(i)].empty();
   }
 
+  bool is_read(int i) const override {
+    if (i >= output_count()) return false;
+    const std::string& output = node_.outputs[static_cast<std::size_t>(i)];
+    return !output.empty() && read_.contains(output);
+  }
+
   ValueId in(int i) override {
     if (!has(i)) fail(ErrorCode::bad_input, "input ", i, " is missing");
     const std::string& input = node_.inputs[static_cast<std::size_t>(i)];
@@ -78,13 +84,12 @@ class Operator final : public BuilderNode {
     node.name = name;
     node.type = type;
     node.attrs = std::move(attrs);
-    for (int i = 0; i < input_count(); ++i) node.inputs.push_back(optional(i));
-    const NodeId id = builder().add_node(std::move(node), node_.outputs);
+    node.inputs = node_inputs();
+    const auto names = std::span(node_.outputs).first(static_cast<std::size_t>(node_outputs()));
+    const NodeId id = builder().add_node(std::move(node), names);
     const auto& outputs = builder().graph().node(id).outputs;
-    for (std::size_t i = 0; i < node_.outputs.size(); ++i) {
-      if (node_.outputs[i].empty()) continue;
-      values_[node_.outputs[i]] = outputs[i];
-      if (!read_.contains(node_.outputs[i])) builder().nobody_reads(outputs[i]);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (!names[i].empty()) values_[names[i]] = outputs[i];
     }
     return id;
   }

@@ -20,14 +20,8 @@ void infer(const InferRef& node) {
     fail(ErrorCode::unsupported, "statistics per element (spatial = 0)");
   }
   for (int o = 1; o < node.output_count(); ++o) {
-    if (!node.has_output(o)) continue;
-    const ValueId id = node.node().outputs[at(o)];
-    if (node.graph().is_output(id) || !node.graph().consumers()[at(id)].empty()) {
-      fail(ErrorCode::unsupported, "output ", o, " exists in training only");
-    }
-    node.graph().value(id).producer = kNoNode;
+    if (node.has_output(o)) fail(ErrorCode::unsupported, "output ", o, " exists in training only");
   }
-  node.node().outputs.resize(1);
   expect_rank(node, 0, 1);
   const std::int64_t channels = node.rank(0) > 1 ? node.shape(0)[1] : 1;
   for (int i = 1; i < 5; ++i) {
@@ -38,6 +32,15 @@ void infer(const InferRef& node) {
     node.expect_dtype(i, {DType::f32, DType::f64, DType::f16, DType::bf16});
   }
   node.set_output(0, node.dtype(0), node.shape(0).extents());
+}
+
+/// Old files name outputs that only training has.
+void import_batch_norm(ImportNode& node) {
+  int outputs = 1;
+  for (int o = 1; o < node.output_count(); ++o) {
+    if (node.is_read(o)) outputs = o + 1;
+  }
+  node.keep_outputs(outputs);
 }
 
 std::vector<double> doubles(const TensorView& view) {
@@ -145,7 +148,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 }
 
 constexpr OpDef kBatchNorm[] = {{.name = "batch_norm",
-                                 .aliases = onnx<"BatchNormalization">,
+                                 .aliases = onnx<"BatchNormalization", import_batch_norm>,
                                  .category = Category::transposable,
                                  .infer = infer,
                                  .reference = reference,

@@ -230,25 +230,6 @@ void pow_reference(const ReferenceArgs& args) {
   });
 }
 
-/// Before opset 7 the second operand could start at `axis` of the first. Only constants do.
-void apply_legacy_axis(const InferRef& node) {
-  if (!node.attrs().has("axis")) return;
-  const int axis = normal_axis(node.attrs().integer("axis", 0), node.rank(0));
-  const Tensor* b = node.constant(1);
-  if (b == nullptr) {
-    fail(ErrorCode::unsupported, "broadcasting a computed operand along 'axis' (before opset 7)");
-  }
-  Ints extents = extents_of(b->shape());
-  const int trailing = node.rank(0) - axis - static_cast<int>(extents.size());
-  if (trailing < 0) fail(ErrorCode::bad_input, "input 1 does not fit at axis ", axis);
-  extents.insert(extents.end(), at(trailing), 1);
-  Tensor reshaped = *b;
-  reshaped.reshape(Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents));
-  const ValueId id = node.graph().add_constant(node.input(1).name + ".axis", std::move(reshaped));
-  node.node().inputs[1] = id;
-  node.attrs().erase("axis");
-}
-
 void infer_variadic(const InferRef& node) {
   node.expect_inputs(1, 1 << 20);
   Ints shape = extents_of(node.shape(0));
@@ -271,48 +252,61 @@ void infer_mean(const InferRef& node) {
 
 void infer_binary(const InferRef& node) {
   node.expect_inputs(2, 2);
-  apply_legacy_axis(node);
   infer_variadic(node);
 }
 
 void infer_pow(const InferRef& node) {
   node.expect_inputs(2, 2);
-  apply_legacy_axis(node);
   for (const int i : {0, 1}) {
     if (node.dtype(i) == DType::boolean) fail(ErrorCode::unsupported, "input ", i, " is bool");
   }
   node.set_output(0, node.dtype(0), broadcast(node.shape(0).extents(), node.shape(1).extents()));
 }
 
-/// The slope stretches to x, never the other way. Before opset 7 a slope of one axis meant the
-/// channels; it still does when that is the only way to read it.
+/// The slope stretches to x, never the other way.
 void infer_prelu(const InferRef& node) {
   node.expect_inputs(2, 2);
   const Shape& x = node.shape(0);
   const Shape& slope = node.shape(1);
   if (node.dtype(1) != node.dtype(0)) fail(ErrorCode::bad_input, "slope and x differ in dtype");
   if (node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
-  if (slope.rank() == 1 && x.rank() > 2 && slope[0] != 1 && slope[0] == x[1] &&
-      (node.attrs().integer("channel_slope", 0) != 0 || slope[0] != x[x.rank() - 1])) {
-    node.attrs().set("axis", std::int64_t{1});
-    apply_legacy_axis(node);
-  }
-  const Ints out = broadcast(x.extents(), node.shape(1).extents());
+  const Ints out = broadcast(x.extents(), slope.extents());
   if (!std::ranges::equal(out, x.extents())) {
-    fail(ErrorCode::bad_input, "slope ", node.shape(1).extents(), " does not broadcast to x ",
-         x.extents());
+    fail(ErrorCode::bad_input, "slope ", slope.extents(), " does not broadcast to x ", x.extents());
   }
   node.set_output(0, node.dtype(0), x.extents());
 }
 
+/// The second operand starts at `axis` of the first, as broadcasting did before opset 7.
+void start_at(ImportNode& node, int axis) {
+  const ValueId x = node.in(0), b = node.in(1);
+  Ints extents = extents_of(node.shape(b));
+  const int trailing = node.shape(x).rank() - axis - static_cast<int>(extents.size());
+  if (trailing < 0) fail(ErrorCode::bad_input, "input 1 does not fit at axis ", axis);
+  extents.insert(extents.end(), at(trailing), 1);
+  node.set_inputs({x, node.reshape(b, extents)});
+}
+
+/// Before opset 7 a slope of one axis meant the channels; it still does when that is the only way
+/// to read it.
 void import_prelu(ImportNode& node) {
-  if (node.version < 7) node.attrs.set("channel_slope", std::int64_t{1});
+  node.expect(2, 2);
+  const Shape &x = node.shape(node.in(0)), &slope = node.shape(node.in(1));
+  if (slope.rank() == 1 && x.rank() > 2 && slope[0] != 1 && slope[0] == x[1] &&
+      (node.version < 7 || slope[0] != x[x.rank() - 1])) {
+    start_at(node, 1);
+  }
 }
 
 /// Before opset 7 broadcasting had to be asked for, and `axis` is meaningless without.
 void import_binary(ImportNode& node) {
-  if (node.attrs.integer("broadcast", 0) == 0) node.attrs.erase("axis");
+  const bool starts = node.attrs.integer("broadcast", 0) != 0 && node.attrs.has("axis");
+  node.expect(2, 2);
+  if (starts) {
+    start_at(node, normal_axis(node.attrs.integer("axis", 0), node.shape(node.in(0)).rank()));
+  }
   node.attrs.erase("broadcast");
+  node.attrs.erase("axis");
 }
 
 void import_add_n(ImportNode& node) {

@@ -36,6 +36,13 @@ void import_cast(ImportNode& node) {
   if (number != nullptr) fail(ErrorCode::unsupported, "ONNX data type ", *number);
 }
 
+/// The dtype is that of the second input.
+void import_cast_like(ImportNode& node) {
+  node.expect(2, 2);
+  node.attrs.set("to", std::string(dtype_name(node.value(node.in(1)).dtype)));
+  node.set_inputs({node.in(0)});
+}
+
 /// The output's tensor says what is wanted.
 void import_tflite_cast(ImportNode& node) {
   node.expect(1, 1);
@@ -54,14 +61,6 @@ void infer_cast(const InferRef& node) {
   node.expect_inputs(1, 1);
   if (!node.attrs().has("to")) fail(ErrorCode::bad_input, "it has no attribute 'to'");
   node.set_output(0, parse_dtype(node.attrs().string("to", "")), node.shape(0).extents());
-}
-
-void infer_cast_like(const InferRef& node) {
-  node.expect_inputs(2, 2);
-  node.set_output(0, node.dtype(1), node.shape(0).extents());
-  node.attrs().set("to", std::string(dtype_name(node.dtype(1))));
-  keep_inputs(node, 1);
-  node.node().op = find_op("cast");  // which it is, once the dtype is known
 }
 
 void cast_elements(DType from, const std::byte* x, DType to, std::byte* y, std::int64_t n) {
@@ -137,19 +136,13 @@ void axes(const NodeRef& node, AxisLinks& links) {
 
 constexpr OpDef kCast[] = {
     {.name = "cast",
-     .aliases = named<Onnx<"Cast", import_cast>, Tflite<"CAST", import_tflite_cast>,
-                      Tflite<"DEQUANTIZE", import_dequantize>>,
+     .aliases = named<Onnx<"Cast", import_cast>, Onnx<"CastLike", import_cast_like>,
+                      Tflite<"CAST", import_tflite_cast>, Tflite<"DEQUANTIZE", import_dequantize>>,
      .category = Category::transposable,
      .infer = infer_cast,
      .reference = reference,
      .offers = offers,
      .kernels = kKernels,
-     .axes = axes},
-    {.name = "cast_like",
-     .aliases = onnx<"CastLike">,
-     .category = Category::transposable,
-     .infer = infer_cast_like,
-     .reference = reference,
      .axes = axes},
 };
 

@@ -14,7 +14,7 @@ void infer_concat(const InferRef& node) {
   Ints out = extents_of(node.shape(0));
   if (out.empty()) fail(ErrorCode::bad_input, "scalars cannot be concatenated");
   const int axis = normal_axis(node.attrs().integer("axis", 1), node.rank(0));
-  node.attrs().set("axis", std::int64_t{axis});
+  node.set_fact("axis", std::int64_t{axis});
   for (int i = 1; i < node.input_count(); ++i) {
     const Shape& shape = node.shape(i);
     bool fits = shape.rank() == node.rank(0) && node.dtype(i) == node.dtype(0);
@@ -35,10 +35,10 @@ void infer_split(const InferRef& node) {
   node.expect_inputs(1, 2);
   expect_rank(node, 0, 1);
   const int axis = normal_axis(node.attrs().integer("axis", 0), node.rank(0));
-  node.attrs().set("axis", std::int64_t{axis});
+  node.set_fact("axis", std::int64_t{axis});
   const std::int64_t extent = node.shape(0)[axis];
   const auto parts = static_cast<std::int64_t>(node.output_count());
-  std::optional<Ints> split = take_ints(node, "split", 1);
+  std::optional<Ints> split = node.ints_of("split", 1);
   if (!split) {
     const std::int64_t wanted = node.attrs().integer("num_outputs", parts);
     if (wanted != parts) {
@@ -52,9 +52,8 @@ void infer_split(const InferRef& node) {
     for (std::int64_t i = 0; i < parts; ++i) {
       split->push_back(std::clamp<std::int64_t>(extent - i * part, 0, part));
     }
-    node.attrs().set("split", *split);
   }
-  keep_inputs(node, 1);
+  node.set_fact("split", *split);
   std::int64_t sum = 0;
   for (std::int64_t s : *split) {
     if (s < 0) fail(ErrorCode::bad_input, "a part has ", s, " elements");
@@ -92,12 +91,12 @@ void reference(const ReferenceArgs& args) {
   ();
   const Shape& shape = whole.mapping.shape();
   if (shape.elements() == 0) return;
-  const auto axis = static_cast<int>(args.node.attrs().integer("axis", 0));
+  const auto axis = static_cast<int>(args.node.facts().integer("axis", 0));
   const std::int64_t outer = product(shape.extents(), 0, axis);
   const std::int64_t inner =
       product(shape.extents(), axis + 1, shape.rank()) * dtype_bytes(whole.dtype);
   std::int64_t begin = 0;
-  const Ints split = args.node.attrs().integers("split");
+  const Ints split = args.node.facts().integers("split");
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const std::int64_t count = Split ? split[p] : parts[p].mapping.shape()[axis];
     for (std::int64_t o = 0; o < outer && parts[p].data != nullptr; ++o) {
@@ -188,7 +187,8 @@ template <bool Split>
 std::vector<Layout> layouts_of(const OfferRequest& request) {
   const NodeRef& node = request.node;
   const Shape& whole = Split ? node.shape(0) : node.output().shape;
-  std::vector<ValueId> all(node.node().inputs);
+  const auto& inputs = node.node().inputs;
+  std::vector<ValueId> all(inputs.begin(), Split ? inputs.begin() + 1 : inputs.end());
   all.insert(all.end(), node.node().outputs.begin(), node.node().outputs.end());
   std::erase(all, kNoValue);
   const auto shape = [&](ValueId v) -> const Shape& { return node.graph().value(v).shape; };
@@ -215,12 +215,12 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape& whole = Split ? node.shape(0) : node.output().shape;
   const auto& operands = Split ? node.node().outputs : node.node().inputs;
-  const Ints split = node.attrs().integers("split");
+  const Ints split = node.facts().integers("split");
   const int size = dtype_bytes(node.dtype(0));
   if (whole.elements() == 0) return;
   for (const Layout& layout : layouts_of<Split>(request)) {
     PartsParams params;
-    params.axis = static_cast<int>(node.attrs().integer("axis", 0));
+    params.axis = static_cast<int>(node.facts().integer("axis", 0));
     params.whole = Mapping(layout, whole, size);
     std::vector<Operand> part_operands;
     std::int64_t begin = 0;
@@ -327,6 +327,7 @@ constexpr OpDef kConcat[] = {
                       Tflite<"SPLIT_V", import_split_v>, Tflite<"UNPACK", import_unpack>>,
      .category = Category::transposable,
      .infer = infer_split,
+     .parameters = parameter<1, "split">,
      .reference = reference<true>,
      .offers = offers<true>,
      .kernels = std::span(kKernels).last<1>(),

@@ -42,23 +42,12 @@ std::shared_ptr<const Tensor> constant_value(const Attributes& attrs) {
 void infer_constant(const InferRef& node) {
   node.expect_inputs(0, 0);
   const auto value = constant_value(node.attrs());
-  node.attrs().set("value", value);
   node.set_output(0, value->dtype(), value->shape().extents());
 }
 
 void constant_reference(const ReferenceArgs& args) {
-  const auto value = args.node.attrs().tensor("value");
+  const auto value = constant_value(args.node.attrs());
   std::copy_n(value->data(), value->bytes(), args.out[0].data);
-}
-
-/// A result that needs only the shape of the input is known although the input is not: the node
-/// leaves the graph at once.
-void replace_by_constant(const InferRef& node, Tensor result) {
-  if (!node.has_output(0)) return;
-  Value& value = node.graph().value(node.node().outputs[0]);
-  value.constant = std::make_shared<const Tensor>(std::move(result));
-  value.producer = kNoNode;
-  node.node().removed = true;
 }
 
 Ints shape_of(const NodeRef& node) {
@@ -80,7 +69,7 @@ void infer_shape(const InferRef& node) {
   node.set_output(0, DType::i64, {static_cast<std::int64_t>(shape.size())});
   Tensor result(DType::i64, node.output().shape);
   std::ranges::copy(shape, result.as<std::int64_t>().begin());
-  replace_by_constant(node, std::move(result));
+  node.set_known(std::move(result));
 }
 
 void shape_reference(const ReferenceArgs& args) {
@@ -92,7 +81,7 @@ void infer_size(const InferRef& node) {
   node.set_output(0, DType::i64, {});
   Tensor result(DType::i64, Shape());
   result.as<std::int64_t>()[0] = node.shape(0).elements();
-  replace_by_constant(node, std::move(result));
+  node.set_known(std::move(result));
 }
 
 void size_reference(const ReferenceArgs& args) {
@@ -101,12 +90,11 @@ void size_reference(const ReferenceArgs& args) {
 
 void infer_constant_of_shape(const InferRef& node) {
   node.expect_inputs(0, 1);
-  const auto shape = take_ints(node, "shape", 0);
+  const auto shape = node.ints_of("shape", 0);
   if (!shape) fail(ErrorCode::bad_input, "it has no shape");
   for (std::int64_t e : *shape) {
     if (e < 0) fail(ErrorCode::bad_input, "the shape has an extent of ", e);
   }
-  keep_inputs(node, 0);
   const auto value = node.attrs().tensor("value");
   if (value != nullptr && value->shape().elements() != 1) {
     fail(ErrorCode::bad_input, "the value has ", value->shape().elements(), " elements, not one");
@@ -200,6 +188,7 @@ constexpr OpDef kConstant[] = {
     {.name = "constant_of_shape",
      .aliases = onnx<"ConstantOfShape">,
      .infer = infer_constant_of_shape,
+     .parameters = parameter<0, "shape">,
      .reference = constant_of_shape_reference,
      .axes = link_nothing},
     {.name = "range",

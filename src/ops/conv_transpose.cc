@@ -67,7 +67,7 @@ void reference_as(const ReferenceArgs& args) {
   const Shape& xs = args.in[0].mapping.shape();
   const Shape& ws = args.in[1].mapping.shape();
   const Shape& ys = args.out[0].mapping.shape();
-  const Window w = window_of(args.node.attrs(), ws.extents().subspan(2), xs, ys);
+  const Window w = window_of(args.node.facts(), ws.extents().subspan(2), xs, ys);
   const std::int64_t group_in = ws[0] / args.node.attrs().integer("group", 1);
   const std::int64_t group_out = ws[1];
   const T* x = args.input<T>(0);
@@ -359,7 +359,7 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
   if (!blocked && group_in > kZeroRun) return;
 
   DeconvParams params;
-  params.w = window_of(node.attrs(), k.extents().subspan(2), x, y);
+  params.w = window_of(node.facts(), k.extents().subspan(2), x, y);
   params.batch = x[0];
   params.group = group;
   params.in_channels = group_in;

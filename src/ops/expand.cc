@@ -11,12 +11,11 @@ namespace {
 
 void infer_expand(const InferRef& node) {
   node.expect_inputs(1, 2);
-  const auto shape = take_ints(node, "shape", 1);
+  const auto shape = node.ints_of("shape", 1);
   if (!shape) fail(ErrorCode::bad_input, "it has no shape");
   for (std::int64_t e : *shape) {
     if (e < 0) fail(ErrorCode::bad_input, "the shape has an extent of ", e);
   }
-  keep_inputs(node, 1);
   node.set_output(0, node.dtype(0), broadcast(node.shape(0).extents(), *shape));
 }
 
@@ -24,12 +23,11 @@ void infer_expand(const InferRef& node) {
 void infer_tile(const InferRef& node) {
   node.expect_inputs(1, 3);
   if (node.has(2)) fail(ErrorCode::unsupported, "Tile of opset 1");
-  const auto repeats = take_ints(node, "repeats", 1);
+  const auto repeats = node.ints_of("repeats", 1);
   const Shape& x = node.shape(0);
   if (!repeats || static_cast<int>(repeats->size()) != x.rank()) {
     fail(ErrorCode::bad_input, "it needs one repeat for each of ", x.rank(), " axes");
   }
-  keep_inputs(node, 1);
   Ints out;
   for (int i = 0; i < x.rank(); ++i) {
     if ((*repeats)[at(i)] < 0)
@@ -64,7 +62,7 @@ void tile_reference(const ReferenceArgs& args) {
 
 /// Among floats, stretching is what broadcasting does.
 void expand_offers(const OfferRequest& request, std::vector<Offer>& out) {
-  offer_elementwise(request, out, {Fn::scale, 1.0f, 0});
+  offer_elementwise(request, out, {Fn::scale, 1.0f, 0}, 1);
 }
 
 struct TileParams : CopyParams {
@@ -97,6 +95,7 @@ constexpr OpDef kExpand[] = {
                       Tflite<"FILL", import_expand<1, 0>>>,
      .category = Category::transposable,
      .infer = infer_expand,
+     .parameters = parameter<1, "shape">,
      .reference = expand_reference,
      .offers = expand_offers,
      .kernels = elementwise_kernel("expand"),
@@ -105,6 +104,7 @@ constexpr OpDef kExpand[] = {
      .aliases = named<Onnx<"Tile">, Tflite<"TILE", import_tile>>,
      .category = Category::transposable,
      .infer = infer_tile,
+     .parameters = parameter<1, "repeats">,
      .reference = tile_reference,
      .offers = tile_offers,
      .kernels = kTileKernels,

@@ -30,7 +30,7 @@ void infer_gather(const InferRef& node) {
   expect_rank(node, 0, 1);
   const Shape &x = node.shape(0), &indices = node.shape(1);
   const int axis = normal_axis(node.attrs().integer("axis", 0), x.rank());
-  node.attrs().set("axis", std::int64_t{axis});
+  node.set_fact("axis", std::int64_t{axis});
   Ints out(x.extents().begin(), x.extents().begin() + axis);
   out.insert(out.end(), indices.extents().begin(), indices.extents().end());
   out.insert(out.end(), x.extents().begin() + axis + 1, x.extents().end());
@@ -40,7 +40,7 @@ void infer_gather(const InferRef& node) {
 void gather_reference(const ReferenceArgs& args) {
   if (no_elements(args)) return;
   const Shape& x = args.in[0].mapping.shape();
-  const auto axis = static_cast<int>(args.node.attrs().integer("axis", 0));
+  const auto axis = static_cast<int>(args.node.facts().integer("axis", 0));
   const std::int64_t outer = product(x.extents(), 0, axis);
   const std::int64_t inner =
       product(x.extents(), axis + 1, x.rank()) * dtype_bytes(args.in[0].dtype);
@@ -55,7 +55,7 @@ void gather_reference(const ReferenceArgs& args) {
 }
 
 void gather_axes(const NodeRef& node, AxisLinks& links) {
-  const int axis = normal_axis(node.attrs().integer("axis", 0), node.rank(0));
+  const auto axis = static_cast<int>(node.facts().integer("axis", 0));
   const ValueId x = node.node().inputs[0], y = node.node().outputs[0];
   for (int i = 0; i < node.rank(0); ++i) {
     if (i < axis) links.link(x, i, y, i);
@@ -68,7 +68,7 @@ void infer_gather_elements(const InferRef& node) {
   expect_rank(node, 0, 1);
   const Shape &x = node.shape(0), &indices = node.shape(1);
   const int axis = normal_axis(node.attrs().integer("axis", 0), x.rank());
-  node.attrs().set("axis", std::int64_t{axis});
+  node.set_fact("axis", std::int64_t{axis});
   bool fits = x.rank() == indices.rank();
   for (int i = 0; fits && i < x.rank(); ++i) fits = i == axis || indices[i] <= x[i];
   if (!fits) {
@@ -79,7 +79,7 @@ void infer_gather_elements(const InferRef& node) {
 
 void gather_elements_reference(const ReferenceArgs& args) {
   const Shape &x = args.in[0].mapping.shape(), &out = args.out[0].mapping.shape();
-  const auto axis = static_cast<int>(args.node.attrs().integer("axis", 0));
+  const auto axis = static_cast<int>(args.node.facts().integer("axis", 0));
   Ints strides = row_major_strides(x.extents());
   const std::int64_t stride = strides[at(axis)];
   strides[at(axis)] = 0;
@@ -175,7 +175,7 @@ void gather_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape &x = node.shape(0), &y = node.output().shape;
   GatherParams params;
-  params.axis = static_cast<int>(node.attrs().integer("axis", 0));
+  params.axis = static_cast<int>(node.facts().integer("axis", 0));
   if (node.constant(1) == nullptr || node.rank(1) > 1 || y.elements() == 0) return;
   const std::int64_t extent = x[params.axis];
   const Ints indices = node.constant_ints(1);

@@ -220,7 +220,7 @@ void infer_layer(const InferRef& node) {
   expect_rank(node, 0, 1);
   const Shape& x = node.shape(0);
   const int axis = normal_axis(node.attrs().integer("axis", -1), x.rank());
-  node.attrs().set("axis", std::int64_t{axis});
+  node.set_fact("axis", std::int64_t{axis});
   for (const int i : {1, 2}) {
     if (!node.has(i)) continue;
     if (node.dtype(i) != node.dtype(0) ||
@@ -238,7 +238,7 @@ void infer_layer(const InferRef& node) {
 void layer_reference(const ReferenceArgs& args) {
   if (no_elements(args)) return;
   const Shape& shape = args.in[0].mapping.shape();
-  const auto axis = static_cast<int>(args.node.attrs().integer("axis", -1));
+  const auto axis = static_cast<int>(args.node.facts().integer("axis", -1));
   const std::int64_t run = product(shape.extents(), axis, shape.rank());
   const auto epsilon = static_cast<double>(args.node.attrs().real("epsilon", 1e-5f));
   const bool has_bias = args.input<float>(2) != nullptr;
@@ -323,7 +323,7 @@ void layer_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const Shape& x = node.shape(0);
   if (node.dtype(0) != DType::f32 || x.elements() == 0) return;
   if (node.has_output(1) || node.has_output(2)) return;
-  const auto axis = static_cast<int>(node.attrs().integer("axis", -1));
+  const auto axis = static_cast<int>(node.facts().integer("axis", -1));
   const std::int64_t run = product(x.extents(), axis, x.rank());
   for (const int i : {1, 2}) {
     if (!node.has(i)) continue;

@@ -153,12 +153,7 @@ class OpGraph {
       graph.outputs.push_back(n.outputs.back());
     }
     id = graph.add_node(std::move(n));
-    graph.node(id).op->infer(InferRef(graph, id));
-    // infer may have replaced a constant by another.
-    const Node& inferred = graph.node(id);
-    for (std::size_t i = 0; i < inferred.inputs.size(); ++i) {
-      if (const Tensor* t = ref().constant(static_cast<int>(i))) inputs[i] = *t;
-    }
+    infer_node(graph, id);
     name_axes(graph);
     if (graph.node(id).removed) return;
     run();
@@ -427,7 +422,8 @@ inline int check_offers(const OpCase& c, std::set<std::string>* seen = nullptr) 
       const auto layouts_of = [&](const Shape& shape) {
         return candidate_layouts(shape, c.layouts);
       };
-      for (const Offer& offer : offers_of(g, target, layouts_of)) {
+      for (Offer& offer : offers_of(g, target, layouts_of)) {
+        complete_inputs(g.ref(), offer);
         // What does not depend on the lanes is offered again for each of them.
         done.insert(offer_text(offer));
         if (!tried.insert(text(threads, " ", offer_text(offer))).second) continue;

@@ -10,13 +10,13 @@ namespace stowage {
 
 namespace {
 
-/// `before` and `after`, one an axis and perhaps negative, are what reference and offers read.
+/// The facts `before` and `after`, one an axis and perhaps negative, are what the rest reads.
 void infer(const InferRef& node) {
   node.expect_inputs(1, 4);
   const Shape& x = node.shape(0);
-  const auto pads = take_ints(node, "pads", 1);
+  const auto pads = node.ints_of("pads", 1);
   if (!pads) fail(ErrorCode::bad_input, "it has no pads");
-  auto axes = take_ints(node, "axes", 3);
+  auto axes = node.ints_of("axes", 3);
   if (!axes) {
     axes.emplace();
     for (int i = 0; i < x.rank(); ++i) axes->push_back(i);
@@ -50,15 +50,9 @@ void infer(const InferRef& node) {
       fail(ErrorCode::bad_input, "axis ", axis, " is empty: there is nothing to ", mode);
     }
   }
-  node.attrs().set("before", before);
-  node.attrs().set("after", after);
+  node.set_fact("before", before);
+  node.set_fact("after", after);
   node.set_output(0, node.dtype(0), out);
-  // The pads and axes live in attributes; only the value is still an input.
-  auto& inputs = node.node().inputs;
-  if (inputs.size() > 3) inputs.resize(3);
-  if (inputs.size() > 1) inputs[1] = kNoValue;
-  if (inputs.size() == 3 && inputs[2] == kNoValue) inputs.resize(1);
-  if (inputs.size() == 2) inputs.resize(1);
 }
 
 /// Before opset 2 the attribute was called paddings.
@@ -83,7 +77,7 @@ std::int64_t source_index(std::int64_t i, std::int64_t extent, std::string_view 
 void reference(const ReferenceArgs& args) {
   if (no_elements(args)) return;
   const Shape &x = args.in[0].mapping.shape(), &out = args.out[0].mapping.shape();
-  const Ints before = args.node.attrs().integers("before");
+  const Ints before = args.node.facts().integers("before");
   const std::string mode = args.node.attrs().string("mode", "constant");
   const Ints strides = row_major_strides(x.extents());
   // For each axis the source of every index, as an offset, or -1.
@@ -148,7 +142,7 @@ std::optional<std::uint64_t> border(const NodeRef& node) {
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   PadParams params;
-  params.before = node.attrs().integers("before");
+  params.before = node.facts().integers("before");
   params.mode = node.attrs().string("mode", "constant");
   if (params.mode == "constant") {
     params.fill = border(node);
@@ -187,12 +181,15 @@ void import_mirror(ImportNode& node) {
   node.out(node.emit("pad", {node.in(0)}, {{"pads", pads}, {"mode", mode}}));
 }
 
+constexpr Parameter kParameters[] = {{1, "pads"}, {3, "axes"}};
+
 constexpr OpDef kPad[] = {
     {.name = "pad",
      .aliases = named<Onnx<"Pad", import_pad>, Tflite<"PAD", import_pairs>,
                       Tflite<"PADV2", import_pairs>, Tflite<"MIRROR_PAD", import_mirror>>,
      .category = Category::transposable,
      .infer = infer,
+     .parameters = kParameters,
      .reference = reference,
      .offers = offers,
      .kernels = kKernels,

@@ -12,17 +12,16 @@ namespace stowage {
 
 namespace {
 
-/// `axes` becomes normal: sorted, in range, and never empty by default.
+/// The fact `axes`: sorted, in range, and never empty by default.
 void infer_reduce(const InferRef& node) {
   node.expect_inputs(1, 2);
   const Shape& x = node.shape(0);
-  Ints axes = take_ints(node, "axes", 1).value_or(Ints());
+  Ints axes = node.ints_of("axes", 1).value_or(Ints());
   if (axes.empty() && node.attrs().integer("noop_with_empty_axes", 0) == 0) {
     for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
   }
   axes = normal_axes(axes, x.rank());
-  node.attrs().set("axes", axes);
-  keep_inputs(node, 1);
+  node.set_fact("axes", axes);
   const bool keep = node.attrs().integer("keepdims", 1) != 0;
   Ints out;
   for (int i = 0; i < x.rank(); ++i) {
@@ -40,7 +39,7 @@ void infer_reduce_numbers(const InferRef& node) {
 
 /// Axes that stay keep their names; so do reduced ones when they are kept as 1.
 void link_kept(const NodeRef& node, AxisLinks& links) {
-  const Ints axes = node.attrs().integers("axes");
+  const Ints axes = node.facts().integers("axes");
   const bool keep = node.attrs().integer("keepdims", 1) != 0;
   for (int i = 0, k = 0; i < node.rank(0); ++i) {
     if (!keep && std::ranges::binary_search(axes, i)) continue;
@@ -123,7 +122,7 @@ struct LogSum : Sum {
 /// Where each element of the input ends: the strides of the output, 0 along reduced axes.
 Ints output_strides(const ReferenceArgs& args) {
   const Shape& x = args.in[0].mapping.shape();
-  const Ints axes = args.node.attrs().integers("axes");
+  const Ints axes = args.node.facts().integers("axes");
   Ints strides(at(x.rank()), 0);
   std::int64_t stride = 1;
   for (int i = x.rank(); i-- > 0;) {
@@ -137,7 +136,7 @@ Ints output_strides(const ReferenceArgs& args) {
 /// Elements that join into one.
 std::int64_t reduced_count(const ReferenceArgs& args) {
   std::int64_t count = 1;
-  for (std::int64_t a : args.node.attrs().integers("axes")) {
+  for (std::int64_t a : args.node.facts().integers("axes")) {
     count *= args.in[0].mapping.shape()[static_cast<int>(a)];
   }
   return count;
@@ -224,7 +223,7 @@ void infer_arg(const InferRef& node) {
   if (node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
   const int axis = normal_axis(node.attrs().integer("axis", 0), x.rank());
   if (x[axis] == 0) fail(ErrorCode::bad_input, "axis ", axis, " is empty");
-  node.attrs().set("axes", Ints{axis});
+  node.set_fact("axes", Ints{axis});
   const bool keep = node.attrs().integer("keepdims", 1) != 0;
   Ints out;
   for (int i = 0; i < x.rank(); ++i) {
@@ -237,7 +236,7 @@ template <bool Max>
 void arg_reference(const ReferenceArgs& args) {
   if (no_elements(args)) return;
   const Shape& x = args.in[0].mapping.shape();
-  const auto axis = static_cast<int>(args.node.attrs().integers("axes")[0]);
+  const auto axis = static_cast<int>(args.node.facts().integers("axes")[0]);
   const bool last = args.node.attrs().integer("select_last_index", 0) != 0;
   const std::int64_t inner = product(x.extents(), axis + 1, x.rank());
   for_number_dtype(args.in[0].dtype, [&]<class T>() {
@@ -257,10 +256,9 @@ void arg_reference(const ReferenceArgs& args) {
 void infer_cumulative(const InferRef& node) {
   node.expect_inputs(1, 2);
   expect_rank(node, 0, 1);
-  const auto axis = take_ints(node, "axes", 1);
+  const auto axis = node.ints_of("axes", 1);
   if (!axis || axis->size() != 1) fail(ErrorCode::bad_input, "it needs one axis");
-  node.attrs().set("axes", Ints{normal_axis((*axis)[0], node.rank(0))});
-  keep_inputs(node, 1);
+  node.set_fact("axes", Ints{normal_axis((*axis)[0], node.rank(0))});
   if (node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
   node.set_output(0, node.dtype(0), node.shape(0).extents());
 }
@@ -269,7 +267,7 @@ template <class F>
 void cumulative_reference(const ReferenceArgs& args) {
   if (no_elements(args)) return;
   const Shape& x = args.in[0].mapping.shape();
-  const auto axis = static_cast<int>(args.node.attrs().integers("axes")[0]);
+  const auto axis = static_cast<int>(args.node.facts().integers("axes")[0]);
   const bool exclusive = args.node.attrs().integer("exclusive", 0) != 0;
   const bool reverse = args.node.attrs().integer("reverse", 0) != 0;
   const std::int64_t inner = product(x.extents(), axis + 1, x.rank());
@@ -389,7 +387,7 @@ constexpr const KernelDef* kOnly[] = {&Row};
 /// Where the axes of the input stand in the output.
 struct KeptAxes {
   explicit KeptAxes(const NodeRef& node) : x(node.shape(0)), y(node.output().shape) {
-    const Ints axes = node.attrs().integers("axes");
+    const Ints axes = node.facts().integers("axes");
     const bool keep = node.attrs().integer("keepdims", 1) != 0;
     for (int i = 0, k = 0; i < x.rank(); ++i) {
       const bool reduced = std::ranges::binary_search(axes, i);
@@ -427,7 +425,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const KeptAxes kept(node);
   for (const Layout& layout : request.candidates(node.node().inputs[0])) {
     ReduceParams params;
-    params.axes = node.attrs().integers("axes");
+    params.axes = node.facts().integers("axes");
     params.from = kept.input(layout, sizeof(float));
     params.to = kept.output(layout, sizeof(float));
     const auto reduction = strided_reduction(params.to, params.from, params.axes);
@@ -453,7 +451,7 @@ void arg_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const KeptAxes kept(node);
   for (const Layout& layout : request.candidates(node.node().inputs[0])) {
     ArgParams params;
-    params.reduce.axes = node.attrs().integers("axes");
+    params.reduce.axes = node.facts().integers("axes");
     params.reduce.from = kept.input(layout, sizeof(float));
     params.reduce.to = kept.output(layout, sizeof(std::int64_t));
     params.last = node.attrs().integer("select_last_index", 0) != 0;

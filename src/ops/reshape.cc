@@ -12,9 +12,8 @@ namespace {
 void infer_reshape(const InferRef& node) {
   node.expect_inputs(1, 2);
   const Shape& x = node.shape(0);
-  const auto wanted = take_ints(node, "shape", 1);
+  const auto wanted = node.ints_of("shape", 1);
   if (!wanted) fail(ErrorCode::bad_input, "it has no shape");
-  keep_inputs(node, 1);
   const bool allow_zero = node.attrs().integer("allowzero", 0) != 0;
   Ints out = *wanted;
   int free = -1;
@@ -62,8 +61,7 @@ void infer_flatten(const InferRef& node) {
 void infer_squeeze(const InferRef& node) {
   node.expect_inputs(1, 2);
   const Shape& x = node.shape(0);
-  const auto given = take_ints(node, "axes", 1);
-  keep_inputs(node, 1);
+  const auto given = node.ints_of("axes", 1);
   Ints axes, out;
   if (given) {
     axes = normal_axes(*given, x.rank());
@@ -81,20 +79,19 @@ void infer_squeeze(const InferRef& node) {
   for (int i = 0; i < x.rank(); ++i) {
     if (!std::ranges::binary_search(axes, i)) out.push_back(x[i]);
   }
-  node.attrs().set("axes", axes);
+  node.set_fact("axes", axes);
   node.set_output(0, node.dtype(0), out);
 }
 
 void infer_unsqueeze(const InferRef& node) {
   node.expect_inputs(1, 2);
   const Shape& x = node.shape(0);
-  const auto given = take_ints(node, "axes", 1);
+  const auto given = node.ints_of("axes", 1);
   if (!given) fail(ErrorCode::bad_input, "it has no axes");
-  keep_inputs(node, 1);
   if (given->size() > at(kMaxRank)) fail(ErrorCode::limit, "it adds ", given->size(), " axes");
   const int rank = x.rank() + static_cast<int>(given->size());
   const Ints axes = normal_axes(*given, rank);
-  node.attrs().set("axes", axes);
+  node.set_fact("axes", axes);
   Ints out;
   for (int i = 0, k = 0; i < rank; ++i) {
     out.push_back(std::ranges::binary_search(axes, i) ? 1 : x[k++]);
@@ -107,7 +104,7 @@ void infer_identity(const InferRef& node) {
   node.set_output(0, node.dtype(0), node.shape(0).extents());
 }
 
-/// Nothing is dropped at inference. Without its mask it is an identity and becomes one.
+/// Nothing is dropped at inference.
 void infer_dropout(const InferRef& node) {
   node.expect_inputs(1, 3);
   if (node.has(2)) {
@@ -118,19 +115,13 @@ void infer_dropout(const InferRef& node) {
                          ratio->shape().elements() == 1 && ratio->as<float>()[0] == 0.0f;
     if (drops && !nothing) fail(ErrorCode::unsupported, "training mode");
   }
-  keep_inputs(node, 1);
   node.set_output(0, node.dtype(0), node.shape(0).extents());
-  Graph& graph = node.graph();
-  if (node.has_output(1)) {
-    const ValueId mask = node.node().outputs[1];
-    if (graph.is_output(mask) || !graph.consumers()[at(mask)].empty()) {
-      node.set_output(1, DType::boolean, node.shape(0).extents());
-      return;
-    }
-    graph.value(mask).producer = kNoNode;
-  }
-  node.node().outputs.resize(1);
-  node.node().op = find_op("identity");
+  node.set_output(1, DType::boolean, node.shape(0).extents());
+}
+
+/// Without its mask it is an identity.
+void import_dropout(ImportNode& node) {
+  if (!node.is_read(1)) node.keep_outputs(1);
 }
 
 void copy_reference(const ReferenceArgs& args) {
@@ -148,7 +139,7 @@ void dropout_reference(const ReferenceArgs& args) {
 
 /// Axes that are neither dropped nor added keep their names.
 void link_kept(const NodeRef& node, AxisLinks& links) {
-  const Ints axes = node.attrs().integers("axes");
+  const Ints axes = node.facts().integers("axes");
   ValueId longer = node.node().inputs[0], shorter = node.node().outputs[0];
   const Graph& graph = node.graph();
   if (graph.value(longer).shape.rank() < graph.value(shorter).shape.rank()) {
@@ -159,15 +150,12 @@ void link_kept(const NodeRef& node, AxisLinks& links) {
   }
 }
 
-void add_relabel(const OfferRequest& request, const Layout& from, const Layout& to,
-                 std::vector<Offer>& out) {
-  const NodeRef& node = request.node;
+void add_relabel(const Layout& from, const Layout& to, std::vector<Offer>& out) {
   for (const Offer& o : out) {
     if (o.in[0] == from && o.out[0] == to) return;
   }
   Offer offer;
-  offer.in.resize(at(node.input_count()));
-  offer.in[0] = from;
+  offer.in = {from};
   offer.out = {to};
   offer.relabel = true;
   out.push_back(std::move(offer));
@@ -179,12 +167,12 @@ void relabel_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   if (node.output_count() != 1) return;
   const Shape &x = node.shape(0), &y = node.output().shape;
-  add_relabel(request, Layout::row_major(x), Layout::row_major(y), out);
+  add_relabel(Layout::row_major(x), Layout::row_major(y), out);
   for (const Layout& l : request.candidates(node.node().inputs[0])) {
-    if (const auto to = relabelled(l, x, y)) add_relabel(request, l, *to, out);
+    if (const auto to = relabelled(l, x, y)) add_relabel(l, *to, out);
   }
   for (const Layout& l : request.candidates(node.node().outputs[0])) {
-    if (const auto from = relabelled(l, y, x)) add_relabel(request, *from, l, out);
+    if (const auto from = relabelled(l, y, x)) add_relabel(*from, l, out);
   }
 }
 
@@ -194,10 +182,10 @@ void identity_offers(const OfferRequest& request, std::vector<Offer>& out) {
   if (node.output_count() != 1) return;
   const Shape &x = node.shape(0), &y = node.output().shape;
   for (const Layout& l : request.candidates(node.node().inputs[0])) {
-    add_relabel(request, l, l.renamed(x.axes(), y.axes()), out);
+    add_relabel(l, l.renamed(x.axes(), y.axes()), out);
   }
   for (const Layout& l : request.candidates(node.node().outputs[0])) {
-    add_relabel(request, l.renamed(y.axes(), x.axes()), l, out);
+    add_relabel(l.renamed(y.axes(), x.axes()), l, out);
   }
 }
 
@@ -220,6 +208,7 @@ constexpr OpDef kReshape[] = {
     {.name = "reshape",
      .aliases = named<Onnx<"Reshape">, Tflite<"RESHAPE", import_reshape>>,
      .infer = infer_reshape,
+     .parameters = parameter<1, "shape">,
      .reference = copy_reference,
      .offers = relabel_offers,
      .axes = link_nothing},
@@ -232,12 +221,14 @@ constexpr OpDef kReshape[] = {
     {.name = "squeeze",
      .aliases = named<Onnx<"Squeeze">, Tflite<"SQUEEZE", takes<1>>>,
      .infer = infer_squeeze,
+     .parameters = parameter<1, "axes">,
      .reference = copy_reference,
      .offers = relabel_offers,
      .axes = link_kept},
     {.name = "unsqueeze",
      .aliases = named<Onnx<"Unsqueeze">, Tflite<"EXPAND_DIMS", import_expand_dims>>,
      .infer = infer_unsqueeze,
+     .parameters = parameter<1, "axes">,
      .reference = copy_reference,
      .offers = relabel_offers,
      .axes = link_kept},
@@ -247,13 +238,16 @@ constexpr OpDef kReshape[] = {
      .infer = infer_identity,
      .reference = copy_reference,
      .offers = identity_offers,
-     .axes = link_positions},
+     .axes = link_positions,
+     .copies = true},
     {.name = "dropout",
-     .aliases = onnx<"Dropout">,
+     .aliases = onnx<"Dropout", import_dropout>,
      .category = Category::transposable,
      .infer = infer_dropout,
      .reference = dropout_reference,
-     .axes = link_positions},
+     .offers = identity_offers,
+     .axes = link_positions,
+     .copies = true},
 };
 
 }  // namespace

@@ -17,19 +17,9 @@ namespace {
 /// The f32 elements of attribute `name` or of constant input `i`; nothing when it is absent or
 /// empty, as an unused optional input often is.
 std::optional<Floats> floats_of(const NodeRef& node, std::string_view name, int i) {
-  if (node.attrs().has(name)) return node.attrs().reals(name);
+  if (const Floats given = node.attrs().reals(name); !given.empty()) return given;
   if (!node.has(i) || node.shape(i).elements() == 0) return std::nullopt;
-  const Tensor* t = node.constant(i);
-  if (t == nullptr) {
-    fail(ErrorCode::unsupported, "input ", i, " (", name, ") must be known before the model runs");
-  }
-  Floats out;
-  for_float_dtype(t->dtype(), [&]<class T>() {
-    for (std::int64_t k = 0; k < t->shape().elements(); ++k) {
-      out.push_back(static_cast<float>(static_cast<Compute<T>>(t->as<T>()[at(k)])));
-    }
-  });
-  return out;
+  return node.constant_floats(i);
 }
 
 void expect_one_of(const NodeRef& node, std::string_view attribute, std::string_view otherwise,
@@ -67,9 +57,8 @@ void keep_proportions(const Shape& x, const Ints& axes, std::string_view policy,
   }
 }
 
-/// Leaves the attributes scales, roi and exact_sizes (scales are quotients of extents), all of
-/// which the tables of taps are made from, and extents: scales are rounded, so that they could not
-/// give the same extents again.
+/// The facts scales and roi, of every axis, and exact_sizes (scales are quotients of extents) are
+/// what the tables of taps are made from.
 void infer(const InferRef& node) {
   node.expect_inputs(1, 4);
   const Attributes& attrs = node.attrs();
@@ -82,13 +71,11 @@ void infer(const InferRef& node) {
   expect_one_of(node, "keep_aspect_ratio_policy", "stretch",
                 {"stretch", "not_larger", "not_smaller"});
   const Shape& x = node.shape(0);
-  if (attrs.has("extents")) return node.set_output(0, node.dtype(0), attrs.integers("extents"));
   const bool nearest = attrs.string("mode", "nearest") == "nearest";
   if (!nearest && node.dtype(0) == DType::boolean) fail(ErrorCode::unsupported, "input 0 is bool");
-  const bool scales_first = attrs.integer("scales_first", 0) != 0;
-  const auto given_scales = floats_of(node, "scales", scales_first ? 1 : 2);
+  const auto given_scales = floats_of(node, "scales", 2);
   std::optional<Ints> given_sizes;
-  if (!scales_first && !given_scales) given_sizes = node.ints_of("sizes", 3);
+  if (!given_scales) given_sizes = node.ints_of("sizes", 3);
   if (!given_scales && !given_sizes) fail(ErrorCode::bad_input, "it has neither scales nor sizes");
   Ints axes = attrs.integers("axes");
   if (!attrs.has("axes")) {
@@ -119,7 +106,7 @@ void infer(const InferRef& node) {
     const std::string policy = attrs.string("keep_aspect_ratio_policy", "stretch");
     if (policy != "stretch") keep_proportions(x, axes, policy, out, exact);
     for (std::size_t i = 0; i < exact.size(); ++i) scales[i] = static_cast<float>(exact[i]);
-    node.attrs().set("exact_sizes", std::int64_t{policy == "stretch"});
+    node.set_fact("exact_sizes", std::int64_t{policy == "stretch"});
   }
   for (int i = 0; i < x.rank(); ++i) {
     if (x[i] == 0 && out[at(i)] > 0) fail(ErrorCode::bad_input, "axis ", i, " is empty");
@@ -137,20 +124,18 @@ void infer(const InferRef& node) {
       roi[at(axes[i] + x.rank())] = (*given)[i + axes.size()];
     }
   }
-  // Attributes now speak of every axis, whatever the model named.
-  node.attrs().erase("axes");
-  node.attrs().erase("sizes");
-  node.attrs().set("scales", scales);
-  node.attrs().set("roi", roi);
-  node.attrs().set("extents", out);
-  keep_inputs(node, 1);
+  node.set_fact("scales", scales);
+  node.set_fact("roi", roi);
   node.set_output(0, node.dtype(0), out);
 }
 
 /// Opset 10: scales are input 1, coordinates are asymmetric, nearest is floor.
 void import_resize(ImportNode& node) {
   if (node.version >= 11) return;
-  node.attrs.set("scales_first", std::int64_t{1});
+  if (node.input_count() > 2) {
+    fail(ErrorCode::bad_input, "it has ", node.input_count(), " inputs, at most 2 make sense");
+  }
+  if (node.has(1)) node.set_inputs({node.in(0), kNoValue, node.in(1)});
   node.attrs.set("coordinate_transformation_mode", std::string("asymmetric"));
   node.attrs.set("nearest_mode", std::string("floor"));
   if (node.attrs.string("mode", "nearest") == "bilinear") {
@@ -413,10 +398,13 @@ constexpr ForeignName kAliases[] = {{"onnx", "Resize", import_resize},
                                     {"tflite", "RESIZE_BILINEAR", import_bilinear},
                                     {"tflite", "RESIZE_NEAREST_NEIGHBOR", import_nearest}};
 
+constexpr Parameter kParameters[] = {{1, "roi"}, {2, "scales"}, {3, "sizes"}};
+
 constexpr OpDef kResize[] = {{.name = "resize",
                               .aliases = kAliases,
                               .category = Category::fixed,
                               .infer = infer,
+                              .parameters = kParameters,
                               .reference = reference,
                               .offers = offers,
                               .kernels = kKernels,

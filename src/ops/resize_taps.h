@@ -99,16 +99,16 @@ inline int first_tap(const ResizeRule& r, std::size_t k) {
 
 /// The rule of a node after infer.
 inline ResizeRule resize_rule(const NodeRef& node) {
-  const Attributes& attrs = node.attrs();
+  const Attributes &attrs = node.attrs(), &facts = node.facts();
   ResizeRule r;
   r.mode = attrs.string("mode", "nearest");
   r.place = attrs.string("coordinate_transformation_mode", "half_pixel");
   r.rounding = attrs.string("nearest_mode", "round_prefer_floor");
   r.in = extents_of(node.shape(0));
   r.out = extents_of(node.output().shape);
-  r.scales = attrs.reals("scales");
-  r.roi = attrs.reals("roi");
-  r.exact = attrs.integer("exact_sizes", 0) != 0;
+  r.scales = facts.reals("scales");
+  r.roi = facts.reals("roi");
+  r.exact = facts.integer("exact_sizes", 0) != 0;
   r.exclude = attrs.integer("exclude_outside", 0) != 0;
   r.antialias = attrs.integer("antialias", 0) != 0;
   r.cubic_a = attrs.real("cubic_coeff_a", -0.75f);

@@ -123,7 +123,7 @@ TEST(Resize, SizesStayAsTheyWereInferred) {
       op_test::OpGraph g({.op = "resize",
                           .attrs = {{"mode", "nearest"}, {"sizes", Ints{to}}},
                           .inputs = {{.extents = {from}}}});
-      g.graph.node(g.id).op->infer(InferRef(g.graph, g.id));
+      infer_node(g.graph, g.id);
       ASSERT_EQ(g.ref().output().shape[0], to) << from;
     }
   }
@@ -135,7 +135,7 @@ TEST(Resize, SizesStayAsTheyWereInferred) {
                       .inputs = {{.extents = {1, 1, 5, 4}}}});
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(std::ranges::equal(g.ref().output().shape.extents(), Ints{1, 1, 8, 6}));
-    g.graph.node(g.id).op->infer(InferRef(g.graph, g.id));
+    infer_node(g.graph, g.id);
   }
 }
 

@@ -130,18 +130,9 @@ inline Ints normal_axes(const Ints& axes, int rank) {
   return out;
 }
 
-/// The integers of attribute `name` or of constant input `i`, which become the attribute.
-inline std::optional<Ints> take_ints(const InferRef& node, std::string_view name, int i) {
-  std::optional<Ints> ints = node.ints_of(name, i);
-  if (ints) node.attrs().set(name, *ints);
-  return ints;
-}
-
-/// Drops the inputs from `count` on: their values live in attributes now.
-inline void keep_inputs(const InferRef& node, int count) {
-  auto& inputs = node.node().inputs;
-  if (inputs.size() > at(count)) inputs.resize(at(count));
-}
+/// OpDef::parameters of an operator with one.
+template <int Input, FixedString Attribute>
+inline constexpr Parameter parameter[] = {{Input, Attribute.text}};
 
 /// Output 0 has no elements. Extents beside the 0 may be absurd: do not loop over them.
 inline bool no_elements(const ReferenceArgs& args) {

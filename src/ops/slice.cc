@@ -8,14 +8,14 @@ namespace stowage {
 
 namespace {
 
-/// `begin` and `step`, one an axis, are what reference and offers read.
+/// The facts `begin` and `step`, one an axis, are what reference and offers read.
 void infer(const InferRef& node) {
   node.expect_inputs(1, 5);
   const Shape& x = node.shape(0);
-  const auto starts = take_ints(node, "starts", 1), ends = take_ints(node, "ends", 2);
+  const auto starts = node.ints_of("starts", 1), ends = node.ints_of("ends", 2);
   if (!starts || !ends) fail(ErrorCode::bad_input, "it has no starts or no ends");
-  auto axes = take_ints(node, "axes", 3);
-  const auto steps = take_ints(node, "steps", 4);
+  auto axes = node.ints_of("axes", 3);
+  const auto steps = node.ints_of("steps", 4);
   if (!axes) {
     axes.emplace();
     for (std::size_t i = 0; i < starts->size(); ++i) axes->push_back(static_cast<int>(i));
@@ -48,15 +48,14 @@ void infer(const InferRef& node) {
     if (out[axis] <= 1) step[axis] = 1;
     if (out[axis] == 0) begin[axis] = 0;
   }
-  node.attrs().set("begin", begin);
-  node.attrs().set("step", step);
-  keep_inputs(node, 1);
+  node.set_fact("begin", begin);
+  node.set_fact("step", step);
   node.set_output(0, node.dtype(0), out);
 }
 
 void reference(const ReferenceArgs& args) {
   const Shape& out = args.out[0].mapping.shape();
-  const Ints begin = args.node.attrs().integers("begin"), step = args.node.attrs().integers("step");
+  const Ints begin = args.node.facts().integers("begin"), step = args.node.facts().integers("step");
   Ints strides = row_major_strides(args.in[0].mapping.shape().extents());
   std::int64_t first = 0;
   for (std::size_t i = 0; i < strides.size(); ++i) {
@@ -88,9 +87,9 @@ constexpr KernelDef kKernel = copy_row<SliceParams>("slice");
 constexpr const KernelDef* kKernels[] = {&kKernel};
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
-  const Attributes& attrs = request.node.attrs();
+  const Attributes& facts = request.node.facts();
   const Shape &x = request.node.shape(0), &y = request.node.output().shape;
-  const SliceParams params{{}, attrs.integers("begin"), attrs.integers("step")};
+  const SliceParams params{{}, facts.integers("begin"), facts.integers("step")};
   const std::size_t first = out.size();
   offer_copy(request, out, kKernel, params);
   // Along one axis and without steps, it may be a stretch of its input.
@@ -230,11 +229,14 @@ void import_strided_slice(ImportNode& node) {
   node.out(node.reshape(y, sub.result));
 }
 
+constexpr Parameter kParameters[] = {{1, "starts"}, {2, "ends"}, {3, "axes"}, {4, "steps"}};
+
 constexpr OpDef kSlice[] = {{.name = "slice",
                              .aliases = named<Onnx<"Slice">, Tflite<"SLICE", import_slice>,
                                               Tflite<"STRIDED_SLICE", import_strided_slice>>,
                              .category = Category::transposable,
                              .infer = infer,
+                             .parameters = kParameters,
                              .reference = reference,
                              .offers = offers,
                              .kernels = kKernels,

@@ -13,7 +13,7 @@ namespace stowage {
 
 namespace {
 
-/// `axis` becomes normal; `flatten` says that all axes from it on are one.
+/// The fact `axis` counts from 0; `flatten` says that all axes from it on are one.
 void infer(const InferRef& node) {
   node.expect_inputs(1, 1);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::f16, DType::bf16});
@@ -22,7 +22,7 @@ void infer(const InferRef& node) {
   const bool flatten = node.attrs().integer("flatten", 0) != 0;
   // A scalar has one element to normalise, and axis `rank` flattens to rows of one element.
   const bool edge = (rank == 0 && (axis == 0 || axis == -1)) || (flatten && axis == rank);
-  node.attrs().set("axis", edge ? std::int64_t{rank} : std::int64_t{normal_axis(axis, rank)});
+  node.set_fact("axis", edge ? std::int64_t{rank} : std::int64_t{normal_axis(axis, rank)});
   node.set_output(0, node.dtype(0), node.shape(0).extents());
 }
 
@@ -47,7 +47,7 @@ struct Rows {
 };
 
 Rows rows_of(const NodeRef& node, const Shape& shape) {
-  const auto axis = static_cast<int>(node.attrs().integer("axis", -1));
+  const auto axis = static_cast<int>(node.facts().integer("axis", -1));
   const int end =
       node.attrs().integer("flatten", 0) != 0 ? shape.rank() : std::min(axis + 1, shape.rank());
   return {product(shape.extents(), 0, axis), product(shape.extents(), axis, end),
@@ -250,7 +250,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   for (const Layout& layout : elementwise_layouts(request)) {
     SoftmaxParams params;
     params.mapping = Mapping(layout, node.output().shape, sizeof(float));
-    params.axis = static_cast<int>(node.attrs().integer("axis", -1));
+    params.axis = static_cast<int>(node.facts().integer("axis", -1));
     params.flatten = node.attrs().integer("flatten", 0) != 0;
     params.workers = threads == 1 ? 1 : 4 * threads;
     Offer offer;

@@ -20,7 +20,7 @@ void infer(const InferRef& node) {
     fail(ErrorCode::bad_input, "perm ", std::span<const std::int64_t>(perm),
          " does not permute the axes of rank ", x.rank());
   }
-  node.attrs().set("perm", perm);
+  node.set_fact("perm", perm);
   Ints out;
   for (std::int64_t p : perm) out.push_back(x[static_cast<int>(p)]);
   node.set_output(0, node.dtype(0), out);
@@ -28,7 +28,7 @@ void infer(const InferRef& node) {
 
 void reference(const ReferenceArgs& args) {
   const Shape& out = args.out[0].mapping.shape();
-  const Ints perm = args.node.attrs().integers("perm");
+  const Ints perm = args.node.facts().integers("perm");
   const Ints in_strides = row_major_strides(args.in[0].mapping.shape().extents());
   Ints strides;
   for (std::int64_t p : perm) strides.push_back(in_strides[at(p)]);
@@ -41,7 +41,7 @@ void reference(const ReferenceArgs& args) {
 }
 
 void axes(const NodeRef& node, AxisLinks& links) {
-  const Ints perm = node.attrs().integers("perm");
+  const Ints perm = node.facts().integers("perm");
   for (std::size_t i = 0; i < perm.size(); ++i) {
     links.link(node.node().inputs[0], static_cast<int>(perm[i]), node.node().outputs[0],
                static_cast<int>(i));
@@ -55,7 +55,7 @@ struct Names {
 
 Names names_of(const NodeRef& node) {
   Names names;
-  const Ints perm = node.attrs().integers("perm");
+  const Ints perm = node.facts().integers("perm");
   for (std::size_t i = 0; i < perm.size(); ++i) {
     names.in.push_back(node.shape(0).axis(static_cast<int>(perm[i])));
     names.out.push_back(node.output().shape.axis(static_cast<int>(i)));

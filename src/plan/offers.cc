@@ -77,6 +77,7 @@ class Collector {
     offers.clear();
     const Trail trail("node", node.node().name, node.node().op->name);
     node.node().op->offers({node, target_, table_.formats, table_.candidates}, offers);
+    for (Offer& offer : offers) complete_inputs(node, offer);
     return offers;
   }
 

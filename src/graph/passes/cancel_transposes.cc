@@ -21,7 +21,7 @@ NodeId transpose_of(const Graph& graph, ValueId v) {
 }
 
 Ints perm_of(const Graph& graph, NodeId transpose) {
-  return graph.node(transpose).attrs.integers("perm");
+  return graph.node(transpose).facts.integers("perm");
 }
 
 bool is_identity(const Ints& perm) {
@@ -62,6 +62,7 @@ bool merge(Graph& graph, NodeId second) {
   } else {
     n.attrs.set("perm", perm);
   }
+  patch.infer(second);
   return true;
 }
 
@@ -73,7 +74,7 @@ Kind kind_of(const Node& n) {
     return Kind::none;
   }
   if (n.op->name == "concat") return Kind::concat;
-  if (n.op->name == "pad") return n.attrs.has("before") ? Kind::pad : Kind::none;
+  if (n.op->name == "pad") return Kind::pad;
   // Those that broadcast to their inputs, and to nothing that an attribute says.
   if (n.op->axes != link_elementwise || n.attrs.has("axis")) return Kind::none;
   for (const auto& [name, value] : n.attrs.map()) {
@@ -121,16 +122,13 @@ Tensor untransposed(const Tensor& t, const Ints& perm) {
 }
 
 void permute_attributes(Node& n, Kind kind, const Ints& perm) {
-  if (kind == Kind::concat) n.attrs.set("axis", perm[idx(n.attrs.integer("axis", 0))]);
+  if (kind == Kind::concat) n.attrs.set("axis", perm[idx(n.facts.integer("axis", 0))]);
   if (kind != Kind::pad) return;
-  const Ints lo = before(perm, n.attrs.integers("before"));
-  const Ints hi = before(perm, n.attrs.integers("after"));
-  Ints pads = lo;
+  Ints pads = before(perm, n.facts.integers("before"));
+  const Ints hi = before(perm, n.facts.integers("after"));
   pads.insert(pads.end(), hi.begin(), hi.end());
   n.attrs.erase("axes");
   n.attrs.set("pads", pads);
-  n.attrs.set("before", lo);
-  n.attrs.set("after", hi);
 }
 
 /// The node reads what its transposes read, and one transpose follows it.
@@ -156,21 +154,15 @@ bool sink(Graph& graph, NodeId id) {
   }
   permute_attributes(patch.edit(id), kind, perm);
   const ValueId old = graph.node(id).outputs[0];
-  Value value;
-  value.name = graph.value(old).name + ".transposed";
-  value.dtype = graph.value(old).dtype;
-  value.shape = plain(before(perm, graph.value(old).shape.extents()));
-  value.producer = id;
-  const ValueId inner = graph.add_value(std::move(value));
-  patch.edit(id).outputs[0] = inner;
-  graph.value(old).producer = kNoNode;
+  const ValueId inner = patch.split_output(id, 0, graph.value(old).name + ".transposed");
+  patch.infer(id);
   Node transpose;
   transpose.op = find_op("transpose");
   transpose.name = graph.node(id).name + ".transpose";
   transpose.attrs.set("perm", perm);
   transpose.inputs = {inner};
   transpose.outputs = {old};
-  graph.add_node(std::move(transpose));
+  patch.add_node(std::move(transpose));
   return true;
 }
 

@@ -275,6 +275,7 @@ bool compose(Graph& graph, NodeId first, NodeId second, const Affine& b) {
   n.attrs = Attributes();
   n.attrs.set("epsilon", 0.0f);
   n.inputs.assign(std::begin(inputs), std::end(inputs));
+  patch.infer(first);
   patch.take_over(first, second);
   return true;
 }
@@ -298,7 +299,7 @@ bool fold(Graph& graph, NodeId producer, NodeId follower,
   if (p.op->name == "layer_norm" || p.op->name == "instance_norm") {
     Axes axes;
     if (p.op->name == "layer_norm") {
-      axes = {static_cast<int>(p.attrs.integer("axis", -1)), rank};
+      axes = {static_cast<int>(p.facts.integer("axis", -1)), rank};
     }
     return with(axes, [&](const Affine& affine) {
       return fold_into_norm(graph, producer, follower, axes, affine);

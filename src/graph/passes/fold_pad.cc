@@ -12,7 +12,7 @@ namespace {
 std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 bool pads_with_zero(const NodeRef& pad) {
-  if (pad.node().op->name != "pad" || !pad.attrs().has("before")) return false;
+  if (pad.node().op->name != "pad") return false;
   if (pad.attrs().string("mode", "constant") != "constant" || pad.dtype(0) != DType::f32) {
     return false;
   }
@@ -23,7 +23,7 @@ bool pads_with_zero(const NodeRef& pad) {
 /// The zeros that `pad` adds as a convolution counts them, or nothing when it adds some elsewhere
 /// or cuts. `perm` is that of the transpose in between.
 Ints spatial_pads(const NodeRef& pad, const Ints& perm) {
-  const Ints lo = pad.attrs().integers("before"), hi = pad.attrs().integers("after");
+  const Ints lo = pad.facts().integers("before"), hi = pad.facts().integers("after");
   Ints pads(2 * (perm.size() - 2));
   for (std::size_t i = 0; i < perm.size(); ++i) {
     const std::int64_t a = lo[idx(perm[i])], b = hi[idx(perm[i])];
@@ -43,38 +43,33 @@ bool fold(Graph& graph, NodeId conv) {
   for (int i = 0; i < graph.value(x).shape.rank(); ++i) perm.push_back(i);
   const bool between = graph.node(producer).op->name == "transpose";
   if (between) {
-    perm = graph.node(producer).attrs.integers("perm");
+    perm = graph.node(producer).facts.integers("perm");
     producer = graph.value(graph.node(producer).inputs[0]).producer;
     if (producer == kNoNode) return false;
   }
   const NodeRef pad(graph, producer);
   if (!pads_with_zero(pad)) return false;
   const Ints added = spatial_pads(pad, perm);
-  Ints pads = graph.node(conv).attrs.integers("pads");
+  Ints pads = graph.node(conv).facts.integers("pads");
   if (added.empty() || pads.size() != added.size()) return false;
   for (std::size_t i = 0; i < pads.size(); ++i) pads[i] = checked_add(pads[i], added[i]);
 
   Patch patch(graph, text("fold '", pad.node().name, "' (pad) into '", graph.node(conv).name, "'"));
   ValueId from = pad.node().inputs[0];
   if (between) {
-    Ints extents;
-    const Shape& shape = graph.value(from).shape;
-    for (std::int64_t p : perm) extents.push_back(shape[static_cast<int>(p)]);
-    Value value;
-    value.name = graph.value(x).name + ".unpadded";
-    value.dtype = graph.value(x).dtype;
-    value.shape = Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents);
     Node transpose;
     transpose.op = find_op("transpose");
-    transpose.name = value.name;
+    transpose.name = graph.value(x).name + ".unpadded";
     transpose.attrs.set("perm", perm);
     transpose.inputs = {from};
-    transpose.outputs = {from = graph.add_value(std::move(value))};
-    graph.add_node(std::move(transpose));
+    transpose.outputs = {from = patch.add_value(transpose.name)};
+    patch.add_node(std::move(transpose));
   }
   Node& n = patch.edit(conv);
   n.inputs[0] = from;
+  n.attrs.erase("auto_pad");
   n.attrs.set("pads", pads);
+  patch.infer(conv);
   return true;
 }
 

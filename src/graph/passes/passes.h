@@ -10,6 +10,7 @@
 
 namespace stowage {
 
+bool bind_parameters(Graph& graph);
 bool remove_dead_nodes(Graph& graph);
 bool remove_identity(Graph& graph);
 bool cancel_transposes(Graph& graph);

@@ -260,6 +260,7 @@ bool recognise_functions(Graph& graph) {
     into.type.clear();
     into.inputs = {found->x};
     into.attrs = std::move(found->attrs);
+    patch.infer(*it);
     changed = true;
   }
   return changed;

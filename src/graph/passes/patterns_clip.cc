@@ -81,11 +81,13 @@ bool recognise_clips(Graph& graph) {
                   text("fold '", graph.node(producer).name, "' (", graph.node(producer).op->name,
                        ") into '", n.name, "' (", n.op->name, ")"));
       become(patch.edit(id), {first->x, (*clip)(first->lo), (*clip)(first->hi)});
+      patch.infer(id);
       patch.remove(producer);
       changed = true;
     } else if (n.op->name == "min" || n.op->name == "max") {
       Patch patch(graph, text("'", n.name, "' (", n.op->name, ") with a constant is a clip"));
       become(patch.edit(id), *clip);
+      patch.infer(id);
       changed = true;
     }
   }

@@ -101,7 +101,7 @@ class Primitives {
   std::optional<ValueId> mean(ValueId v, Ints& over) {
     const Node* n = take(v, "reduce_mean");
     if (n == nullptr || n->attrs.integer("keepdims", 1) == 0) return std::nullopt;
-    over = n->attrs.integers("axes");
+    over = n->facts.integers("axes");
     return n->inputs[0];
   }
 
@@ -295,6 +295,7 @@ bool recognise_norms(Graph& graph) {
     into.attrs.set("epsilon", p.epsilon);
     if (op == "layer_norm") into.attrs.set("axis", std::int64_t{first});
     into.inputs = std::move(inputs);
+    patch.infer(id);
     changed = true;
   }
   return changed;

@@ -26,11 +26,27 @@ bool remove_dead_nodes(Graph& graph) {
   return changed;
 }
 
+namespace {
+
+/// Somebody wants more of the node than its output 0.
+bool has_side_output(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
+                     const Node& n) {
+  for (std::size_t i = 1; i < n.outputs.size(); ++i) {
+    const ValueId v = n.outputs[i];
+    if (v == kNoValue) continue;
+    if (graph.is_output(v) || !readers[static_cast<std::size_t>(v)].empty()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool remove_identity(Graph& graph) {
   bool changed = false;
+  const auto side_readers = graph.consumers();  // of side outputs, which this changes none of
   for (NodeId id : graph.topological_order()) {
     const Node& n = graph.node(id);
-    if (n.op->name != "identity") continue;
+    if (!n.op->copies || has_side_output(graph, side_readers, n)) continue;
     const ValueId in = n.inputs[0], out = n.outputs[0];
     // An output of the model keeps its name; then the producer may take it over, unless its own
     // value is wanted elsewhere too.

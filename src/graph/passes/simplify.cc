@@ -13,16 +13,29 @@ struct Pass {
 };
 
 constexpr Pass kPasses[] = {
-    {"remove_dead_nodes", remove_dead_nodes}, {"remove_identity", remove_identity},
-    {"cancel_transposes", cancel_transposes}, {"fold_pad", fold_pad},
-    {"recognise_clips", recognise_clips},     {"recognise_functions", recognise_functions},
-    {"recognise_norms", recognise_norms},     {"fold_affine", fold_affine},
-    {"fuse_residual", fuse_residual},         {"fuse_activation", fuse_activation},
+    {"bind_parameters", bind_parameters},
+    {"remove_dead_nodes", remove_dead_nodes},
+    {"remove_identity", remove_identity},
+    {"cancel_transposes", cancel_transposes},
+    {"fold_pad", fold_pad},
+    {"recognise_clips", recognise_clips},
+    {"recognise_functions", recognise_functions},
+    {"recognise_norms", recognise_norms},
+    {"fold_affine", fold_affine},
+    {"fuse_residual", fuse_residual},
+    {"fuse_activation", fuse_activation},
 };
 
 /// Every productive pass shortens the graph or moves transposes towards its end, so this bound is
 /// never reached by an honest one.
 constexpr int kMostRounds = 1000;
+
+/// What is not inferred yet; nodes that were evaluated go for good, for patches rely on it.
+void infer_rest(Graph& graph) {
+  Inference inference(graph);
+  for (NodeId id : graph.topological_order()) inference.run(id);
+  for (NodeId id = 0; id < graph.node_count(); ++id) graph.node(id).evaluated = false;
+}
 
 /// Constants that nobody reads any more are the larger part of a model's memory.
 void release_unread_constants(Graph& graph) {
@@ -44,7 +57,7 @@ NodeId sole_reader(const Graph& graph, const std::vector<std::vector<NodeId>>& r
 
 void simplify(Graph& graph) {
   const Trail trail("simplifying", graph.name);
-  infer_shapes(graph);
+  infer_rest(graph);
   bool changed = true;
   for (int round = 0; changed && round < kMostRounds; ++round) {
     changed = false;

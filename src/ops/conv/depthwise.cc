@@ -76,7 +76,7 @@ void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers) {
   }
 
   DepthwiseParams params;
-  params.w = window_of(node.attrs(), k.extents().subspan(2), x, y);
+  params.w = window_of(node.facts(), k.extents().subspan(2), x, y);
   params.images = x[0];
   params.channels = y[1];
   params.multiplier = multiplier;

@@ -188,7 +188,7 @@ ConvFacts facts_of(const NodeRef& node) {
   const Shape& x = node.shape(0);
   const Shape& k = node.shape(1);
   const std::int64_t group = node.attrs().integer("group", 1);
-  return {window_of(node.attrs(), k.extents().subspan(2), x, node.output().shape), x[0], group,
+  return {window_of(node.facts(), k.extents().subspan(2), x, node.output().shape), x[0], group,
           k[1], k[0] / group};
 }
 

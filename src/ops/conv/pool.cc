@@ -12,16 +12,12 @@
 namespace stowage {
 
 Ints infer_pool(const InferRef& node) {
-  Attributes& attrs = node.attrs();
+  const Attributes& attrs = node.attrs();
   const int rank = check_spatial_rank(node);
   const Shape& x = node.shape(0);
   Ints kernel = attrs.integers("kernel_shape");
-  if (attrs.integer("global", 0) != 0) {
-    kernel.assign(x.extents().begin() + 2, x.extents().end());
-    for (const char* name : {"strides", "dilations", "pads", "auto_pad", "ceil_mode"}) {
-      attrs.erase(name);
-    }
-  }
+  const bool global = attrs.integer("global", 0) != 0;
+  if (global) kernel.assign(x.extents().begin() + 2, x.extents().end());
   if (static_cast<int>(kernel.size()) != rank) {
     fail(ErrorCode::bad_input, "kernel_shape has ", kernel.size(), " entries for ", rank,
          " spatial axes");
@@ -29,14 +25,22 @@ Ints infer_pool(const InferRef& node) {
   for (const std::int64_t k : kernel) {
     if (k < 1) fail(ErrorCode::bad_input, "a window of ", std::span<const std::int64_t>(kernel));
   }
-  Ints extents = infer_window(node, kernel, attrs.integer("ceil_mode", 0) != 0);
+  Ints extents(kernel.size(), 1);
+  if (global) {
+    node.set_fact("strides", extents);
+    node.set_fact("dilations", extents);
+    node.set_fact("pads", Ints(2 * kernel.size(), 0));
+    node.set_fact("kernel_shape", kernel);
+  } else {
+    extents = infer_window(node, kernel, attrs.integer("ceil_mode", 0) != 0);
+  }
   extents.insert(extents.begin(), {x[0], x[1]});
   return extents;
 }
 
 Window pool_window(const NodeRef& node) {
-  const Ints kernel = node.attrs().integers("kernel_shape");
-  return window_of(node.attrs(), kernel, node.shape(0), node.output().shape);
+  const Ints kernel = node.facts().integers("kernel_shape");
+  return window_of(node.facts(), kernel, node.shape(0), node.output().shape);
 }
 
 std::vector<std::int64_t> count_taps(const Window& w, std::size_t axis, bool count_padding) {

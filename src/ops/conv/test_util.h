@@ -13,7 +13,7 @@ namespace stowage::op_test {
 inline void expect_infer_repeats(const OpCase& c) {
   OpGraph g(c);
   const Shape before = g.ref().output().shape;
-  g.graph.node(g.id).op->infer(InferRef(g.graph, g.id));
+  infer_node(g.graph, g.id);
   const Shape after = g.ref().output().shape;
   ASSERT_EQ(before.rank(), after.rank());
   for (int i = 0; i < before.rank(); ++i) EXPECT_EQ(before[i], after[i]) << "axis " << i;

@@ -55,13 +55,12 @@ int check_spatial_rank(const NodeRef& node) {
 }
 
 Ints infer_window(const InferRef& node, const Ints& kernel, bool ceil_mode) {
-  Attributes& attrs = node.attrs();
   const int rank = static_cast<int>(kernel.size());
   const Shape& in = node.shape(0);
   const Ints strides = spatial_ints(node, "strides", rank, 1, 1, 1);
   const Ints dilations = spatial_ints(node, "dilations", rank, 1, 1, 1);
   Ints pads = spatial_ints(node, "pads", rank, 2, 0, 0);
-  const std::string auto_pad = auto_pad_of(attrs);
+  const std::string auto_pad = auto_pad_of(node.attrs());
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   if (auto_pad == "VALID") std::fill(pads.begin(), pads.end(), 0);
   Ints out;
@@ -87,21 +86,20 @@ Ints infer_window(const InferRef& node, const Ints& kernel, bool ceil_mode) {
     }
     out.push_back(steps);
   }
-  attrs.set("strides", strides);
-  attrs.set("dilations", dilations);
-  attrs.set("pads", pads);
-  attrs.set("kernel_shape", kernel);
-  attrs.erase("auto_pad");
+  node.set_fact("strides", strides);
+  node.set_fact("dilations", dilations);
+  node.set_fact("pads", pads);
+  node.set_fact("kernel_shape", kernel);
   return out;
 }
 
 Ints infer_transposed_window(const InferRef& node, const Ints& kernel) {
-  Attributes& attrs = node.attrs();
+  const Attributes& attrs = node.attrs();
   const int rank = static_cast<int>(kernel.size());
   const Shape& in = node.shape(0);
   const Ints strides = spatial_ints(node, "strides", rank, 1, 1, 1);
   const Ints dilations = spatial_ints(node, "dilations", rank, 1, 1, 1);
-  Ints extra = spatial_ints(node, "output_padding", rank, 1, 0, 0);
+  const Ints extra = spatial_ints(node, "output_padding", rank, 1, 0, 0);
   Ints pads = spatial_ints(node, "pads", rank, 2, 0, 0);
   const std::string auto_pad = auto_pad_of(attrs);
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
@@ -120,8 +118,6 @@ Ints infer_transposed_window(const InferRef& node, const Ints& kernel) {
     if (stated || same) {
       if (!stated) shape[a] = checked_mul(extent, strides[a]);
       const std::int64_t total = full - shape[a];
-      // An output beyond the reach of the input grows at its end.
-      if (total < 0) extra[a] -= total;
       const std::int64_t less = std::max<std::int64_t>(total, 0) / 2;
       pads[a] = auto_pad == "SAME_UPPER" ? less : std::max<std::int64_t>(total, 0) - less;
       pads[b] = std::max<std::int64_t>(total, 0) - pads[a];
@@ -134,22 +130,18 @@ Ints infer_transposed_window(const InferRef& node, const Ints& kernel) {
            " leaves nothing of spatial axis ", i, " of the output");
     }
   }
-  attrs.set("strides", strides);
-  attrs.set("dilations", dilations);
-  attrs.set("pads", pads);
-  attrs.set("output_padding", extra);
-  attrs.set("kernel_shape", kernel);
-  attrs.erase("auto_pad");
-  attrs.erase("output_shape");
+  node.set_fact("strides", strides);
+  node.set_fact("dilations", dilations);
+  node.set_fact("pads", pads);
   return out;
 }
 
-Window window_of(const Attributes& attrs, std::span<const std::int64_t> kernel, const Shape& in,
+Window window_of(const Attributes& facts, std::span<const std::int64_t> kernel, const Shape& in,
                  const Shape& out) {
   Window w;
   const auto rank = kernel.size();
-  const Ints strides = attrs.integers("strides"), dilations = attrs.integers("dilations"),
-             pads = attrs.integers("pads");
+  const Ints strides = facts.integers("strides"), dilations = facts.integers("dilations"),
+             pads = facts.integers("pads");
   for (std::size_t i = 0; i < rank; ++i) {
     const std::size_t to = 3 - rank + i;
     w.in[to] = in[static_cast<int>(i) + 2];

@@ -16,17 +16,16 @@ namespace stowage {
 /// there, has one entry for each. Returns the number of spatial axes.
 int check_spatial_rank(const NodeRef& node);
 
-/// Checks strides, dilations, pads and auto_pad of a node whose input 0 is n c (d) (h) w, computes
-/// the extents of the output, and writes strides, dilations and pads out in full; auto_pad goes.
-/// Doing it twice changes nothing. `kernel` has one extent for each spatial axis.
+/// Checks strides, dilations, pads and auto_pad of a node whose input 0 is n c (d) (h) w and
+/// computes the extents of the output. The facts strides, dilations, pads and kernel_shape are what
+/// they come to. `kernel` has one extent for each spatial axis.
 Ints infer_window(const InferRef& node, const Ints& kernel, bool ceil_mode);
 
-/// The same for a transposed convolution, whose output_shape, output_padding and auto_pad end up in
-/// pads and output_padding.
+/// The same for a transposed convolution, whose output_shape and auto_pad end up in the fact pads.
 Ints infer_transposed_window(const InferRef& node, const Ints& kernel);
 
-/// The window of a node after infer. `in` and `out` are shapes n c (d) (h) w.
-Window window_of(const Attributes& attrs, std::span<const std::int64_t> kernel, const Shape& in,
+/// The window of a node after infer, by its facts. `in` and `out` are shapes n c (d) (h) w.
+Window window_of(const Attributes& facts, std::span<const std::int64_t> kernel, const Shape& in,
                  const Shape& out);
 
 /// Names n c h w (n c w, n c d h w) for a value.
