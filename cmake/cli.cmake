@@ -16,6 +16,14 @@ const char* const kPlanPage = R\"PAGE(${plan_page_text})PAGE\";
   list(APPEND cli_sources ${PROJECT_BINARY_DIR}/gen/plan_page.cc)
   # Everything but main, so that tests can link it.
   list(FILTER cli_sources EXCLUDE REGEX "/main\\.cc$")
+  # Verbs parse words and print. Optimising the templates of the parser takes longer than the rest of the build.
+  set(verb_optimisation -O1)
+  if(STOWAGE_SANITIZE)
+    set(verb_optimisation -O0)
+  endif()
+  set(verb_sources ${cli_sources} ${PROJECT_SOURCE_DIR}/cli/main.cc)
+  list(FILTER verb_sources EXCLUDE REGEX "/cli/io/")
+  set_property(SOURCE ${verb_sources} APPEND PROPERTY COMPILE_OPTIONS ${verb_optimisation})
   add_library(stowage_cli STATIC ${cli_sources})
   target_include_directories(stowage_cli PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
   target_compile_options(stowage_cli PRIVATE ${warnings})
