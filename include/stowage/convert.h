@@ -41,8 +41,20 @@ class Conversion {
   /// Bytes read plus bytes written, for the planner and for reports.
   std::size_t bytes_moved() const noexcept;
 
-  /// The inner kernel that does most of the bytes: "copy", "transpose 4", "interleave 3", ...
+  /// The inner kernel that does most of the bytes: "copy", "transpose 4" (elements of 4 bytes),
+  /// "interleave 3" (rows), ... With "u8->f32 " before it where elements are cast.
   std::string kernel() const;
+
+  /// What the time depends on beside the bytes.
+  enum class Speed {
+    none,     ///< nothing moves
+    copy,     ///< runs
+    shuffle,  ///< elements change places within vectors, change their type, or are made
+    single,   ///< element by element
+  };
+
+  /// That of the kernel that does most of the bytes.
+  Speed speed() const noexcept;
 
   /// `src` and `dst` point at cell 0 and do not overlap. `pool` may be null.
   void run(const void* src, void* dst, ThreadPool* pool = nullptr) const noexcept;

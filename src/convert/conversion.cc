@@ -17,8 +17,9 @@ constexpr std::size_t kThreadBytes = 32 * 1024;
 /// Each thread has up to kTasks, so that others can help it; but whoever does finds the lines in
 /// another core's cache, so that a task is never smaller than this.
 constexpr std::size_t kTaskBytes = 128 * 1024, kTasks = 4;
-/// More than most L2 caches hold.
-constexpr std::size_t kLargeBytes = 4u << 20;
+/// Writing past the caches pays from here on at the latest: most programs have other use for a
+/// cache that is larger.
+constexpr std::int64_t kHugeBytes = 32 << 20;
 /// What several nests write before they go on.
 constexpr std::size_t kSliceBytes = 32 * 1024;
 
@@ -40,6 +41,7 @@ void ScalarTable::assign(std::size_t size, std::span<const float> mean,
 Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
                  const ScalarMap& map, const Options& options)
     : plan_(src, dtype_bytes(src_dtype), dst, dtype_bytes(dst_dtype), map.axis, options.fault),
+      caches_(options.caches),
       src_scalar_(dtype_bytes(src_dtype)),
       dst_scalar_(dtype_bytes(dst_dtype)),
       src_size_(src.cells() * src_scalar_),
@@ -47,9 +49,11 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
       src_dtype_(src_dtype),
       dst_dtype_(dst_dtype) {
   set_map(map, src, dst);
-  size_ = dst_size_ >= options.huge_from ? Size::huge
-          : dst_size_ >= kLargeBytes     ? Size::large
-                                         : Size::small;
+  // Source and destination do not fit into the L2 together.
+  const auto large_from = static_cast<std::size_t>(2 * caches_.l2);
+  const auto huge_from =
+      options.huge_from.value_or(static_cast<std::size_t>(std::min(caches_.l3, kHugeBytes)));
+  size_ = dst_size_ >= huge_from ? Size::huge : dst_size_ >= large_from ? Size::large : Size::small;
   cast_ = mapped_ || src_dtype != dst_dtype;
   alias_ = !cast_ && src.same_bytes(dst);
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
@@ -133,7 +137,7 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
     rest /= job.steps[static_cast<std::size_t>(i)].n;
   }
   UnitRunner runner(job, row_cast_, cast_, mapped_, scalars_.mean(), scalars_.norm(),
-                    src + src_size_, size_);
+                    src + src_size_, size_, caches_);
   for (std::int64_t u = begin; u < end; ++u) {
     Unit unit{src + job.src, dst + job.dst, job.param, 0, 0, job.fill};
     for (int i = 0; i < job.step_count; ++i) {
@@ -161,23 +165,40 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
   if (size_ == Size::huge) finish_stores();
 }
 
-std::string Program::kernel() const {
-  if (alias_) return "alias";
+const Job* Program::main_job() const noexcept {
   const Job* most = nullptr;
   for (std::int64_t i = 0; i < std::min(plan_.count(), kKept); ++i) {
     const Job& job = jobs_[static_cast<std::size_t>(i)];
     if (most == nullptr || job.bytes() > most->bytes()) most = &job;
   }
-  if (most == nullptr) return "nothing";
+  return most;
+}
+
+std::string Program::kernel() const {
+  if (alias_) return "alias";
+  const Job* const job = main_job();
+  if (job == nullptr) return "nothing";
+  if (job->fill) return "fill";
   std::string out;
-  if (cast_ && !most->fill) out = text(dtype_name(src_dtype_), "->", dtype_name(dst_dtype_), " ");
-  if (most->fill) return "fill";
-  if (most->kind == Kind::copy) return out + "copy";
-  if (most->kind == Kind::strided) return text(out, "strided ", most->dst_bytes);
-  const auto few = [](const Chain& c) { return c.n >= 2 && c.n <= 4; };
-  if (most->dst_bytes <= 8 && few(most->b)) return text(out, "interleave ", most->b.n);
-  if (most->dst_bytes <= 8 && few(most->a)) return text(out, "deinterleave ", most->a.n);
-  return text(out, "transpose ", most->dst_bytes);
+  if (cast_) out = text(dtype_name(src_dtype_), "->", dtype_name(dst_dtype_), " ");
+  if (job->kind == Kind::strided) return text(out, "strided ", job->dst_bytes);
+  // Rows are cast run by run.
+  if (job->kind == Kind::copy) return out + (cast_ ? "copy" : std::string(job->copy->name));
+  const TransposeKernel& kernel = *job->transpose;
+  const int element = cast_ ? std::min(job->src_bytes, job->dst_bytes) : job->dst_bytes;
+  const std::int64_t number = kernel.number == TransposeKernel::Number::rows      ? job->b.block
+                              : kernel.number == TransposeKernel::Number::columns ? job->a.block
+                                                                                  : element;
+  return text(out, kernel.name, " ", number);
+}
+
+Conversion::Speed Program::speed() const noexcept {
+  const Job* const job = main_job();
+  if (alias_) return Conversion::Speed::none;
+  if (job == nullptr) return Conversion::Speed::copy;
+  if (job->kind == Kind::strided) return Conversion::Speed::single;
+  const bool copied = job->kind == Kind::copy && !job->fill && !cast_;
+  return copied ? Conversion::Speed::copy : Conversion::Speed::shuffle;
 }
 
 }  // namespace stowage::conversion
@@ -216,6 +237,8 @@ bool Conversion::is_alias() const noexcept { return program().alias(); }
 std::size_t Conversion::bytes_moved() const noexcept { return program().bytes_moved(); }
 
 std::string Conversion::kernel() const { return program().kernel(); }
+
+Conversion::Speed Conversion::speed() const noexcept { return program().speed(); }
 
 void Conversion::run(const void* src, void* dst, ThreadPool* pool) const noexcept {
   program().run(static_cast<const conversion::Byte*>(src), static_cast<conversion::Byte*>(dst),

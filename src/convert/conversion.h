@@ -3,9 +3,11 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/caches.h"
 #include "convert/cast_rows.h"
 #include "convert/job.h"
 #include "stowage/convert.h"
@@ -16,7 +18,9 @@ namespace stowage::conversion {
 struct Options {
   Fault fault = Fault::none;
   bool plain_casts = false;
-  std::size_t huge_from = 32u << 20;  ///< a destination of so many bytes is written past the caches
+  /// A destination of so many bytes is written past the caches; none: as the caches say.
+  std::optional<std::size_t> huge_from = {};
+  Caches caches = host_caches();
 };
 
 /// mean and norm, each `size` values: few of them in place.
@@ -56,9 +60,13 @@ class Program {
 
   std::string kernel() const;
 
+  Conversion::Speed speed() const noexcept;
+
  private:
   static constexpr std::int64_t kKept = 4;
 
+  /// The job that writes most; null where there is none.
+  const Job* main_job() const noexcept;
   void set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst);
   void run_job(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
                Byte* dst) const noexcept;
@@ -67,6 +75,7 @@ class Program {
   NestPlan plan_;
   bool alias_, cast_, mapped_ = false;
   Size size_;
+  Caches caches_;
   int src_scalar_, dst_scalar_;
   std::int64_t src_size_;
   std::size_t dst_size_, bytes_moved_ = 0;

@@ -536,24 +536,6 @@ TEST(Convert, KnowsAliases) {
   EXPECT_FALSE(alias("n c h w", "n h w c", "n=2,c=3,h=3,w=4"));
 }
 
-TEST(Convert, NamesItsKernel) {
-  const auto kernel = [](const char* from, const char* to, const char* shape, DType src,
-                         DType dst) {
-    const Mapping a(Layout::parse(from), shape_of(shape), dtype_bytes(src));
-    const Mapping b(Layout::parse(to), shape_of(shape), dtype_bytes(dst));
-    return Conversion(src, a, dst, b).kernel();
-  };
-  EXPECT_EQ(kernel("n c h w", "n h w c", "n=1,c=64,h=9,w=9", DType::f32, DType::f32),
-            "transpose 4");
-  EXPECT_EQ(kernel("n c/4 h w c%4", "n c/16 h w c%16", "n=1,c=64,h=9,w=9", DType::f32, DType::f32),
-            "transpose 16");
-  EXPECT_EQ(
-      kernel("n c/16 h w c%16", "c/16 n h w c%16", "n=2,c=64,h=9,w=9", DType::f32, DType::f32),
-      "copy");
-  EXPECT_EQ(kernel("n h w c", "n c h w", "n=1,c=3,h=9,w=9", DType::u8, DType::f32),
-            "u8->f32 deinterleave 3");
-}
-
 /// The tests above would notice a planner with any of these faults.
 TEST(Convert, FaultsAreNoticed) {
   for (const Fault fault : {Fault::drop_last_box, Fault::swap_source_strides, Fault::forget_tail,

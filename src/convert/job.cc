@@ -9,9 +9,9 @@
 namespace stowage::conversion {
 namespace {
 
-/// A cache line; the most that one unit of a transposition should touch (a larger one keeps too
-/// many lines waiting at once: measured in docs/performance.md); a piece of a run.
-constexpr std::int64_t kLine = 64, kMostBytes = 16384, kRunBytes = 16384;
+/// The most that one unit of a transposition should touch (a larger one keeps too many lines
+/// waiting at once: measured in docs/performance.md); a piece of a run.
+constexpr std::int64_t kMostBytes = 16384, kRunBytes = 16384;
 
 /// Fewer rows are not worth a unit.
 constexpr std::int64_t kLeastRows = 8;
@@ -201,6 +201,31 @@ void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
   choose_blocks(job, false);
 }
 
+/// The kernels of a whole unit, whose rows all have a source.
+void choose_kernels(Job& job, bool cast) noexcept {
+  const Kernels& table = kernels();
+  job.copy_run = job.kind == Kind::strided ? job.dst_bytes : job.a.block * job.dst_bytes;
+  job.copy_across = job.kind == Kind::copy ? job.across.n : 1;
+  CopyBlock copy{};
+  copy.run = copy.valid = job.copy_run;
+  copy.across = job.copy_across;
+  job.copy = &choose(table, copy);
+  job.transpose = nullptr;
+  job.row_stride = job.col_stride = 0;
+  if (job.kind != Kind::transpose) return;
+  const bool first = cast && job.src_bytes <= job.dst_bytes;  // into scratch, then cast
+  job.row_stride = cast && !first     ? job.a.block * job.dst_bytes
+                   : job.b.count == 1 ? job.b.loops[0].is
+                                      : 0;
+  job.col_stride = first ? job.b.block * job.src_bytes : job.a.count == 1 ? job.a.loops[0].os : 0;
+  TransposeBlock block{};
+  block.na = job.a.block;
+  block.nb = job.b.block;
+  block.row_stride = job.row_stride;
+  block.col_stride = job.col_stride;
+  job.transpose = &choose(table, first ? job.src_bytes : job.dst_bytes, block);
+}
+
 void order_steps(Job& job, const Pool& pool) noexcept {
   job.step_count = 0;
   const auto insert = [&](const Step& step) {
@@ -260,6 +285,7 @@ void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, Job& ou
   } else {
     choose_strided(out, pool, ia, ib);
   }
+  choose_kernels(out, cast && !nest.fill);
   order_steps(out, pool);
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "convert/kernels.h"
 #include "convert/nest.h"
 
 namespace stowage::conversion {
@@ -41,6 +42,12 @@ struct Job {
   /// Of a copy: runs of one row that a unit moves together; of a transposition: blocks that it
   /// does. n = 1 where there is none.
   Loop across;
+  /// What moves a whole unit, and the distances of rows and columns that a transposition has been
+  /// chosen for; parts of a unit at the border find theirs when they are there.
+  const TransposeKernel* transpose;
+  const CopyKernel* copy;
+  std::int64_t row_stride, col_stride;
+  std::int64_t copy_run, copy_across;  ///< likewise of a copy
   int step_count;
   std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
   std::int64_t units;

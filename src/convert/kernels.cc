@@ -2,6 +2,7 @@
 #include "convert/kernels.h"
 
 #include <array>
+#include <bit>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
@@ -11,7 +12,7 @@
 
 #include "convert/kernels_cast-inl.h"
 #include "convert/kernels_copy-inl.h"
-#include "convert/kernels_transpose-inl.h"
+#include "convert/kernels_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -20,8 +21,9 @@ namespace HWY_NAMESPACE {
 
 const Kernels* table() {
   static const Kernels kernels = {
-      {transpose<1>, transpose<2>, transpose<4>, transpose<8>, transpose<16>},
-      copy_rows,
+      {kTransposes<1>.span(), kTransposes<2>.span(), kTransposes<4>.span(), kTransposes<8>.span(),
+       kTransposes<16>.span()},
+      kCopies,
       {widen<Fast::f32>, widen<Fast::f16>, widen<Fast::bf16>, widen<Fast::u8>, widen<Fast::i8>,
        widen<Fast::u16>, widen<Fast::i16>, widen<Fast::i32>},
       {narrow<Fast::f32>, narrow<Fast::f16>, narrow<Fast::bf16>, narrow<Fast::u8>, narrow<Fast::i8>,
@@ -39,6 +41,20 @@ HWY_AFTER_NAMESPACE();
 namespace stowage::conversion {
 
 HWY_EXPORT(table);
+
+const TransposeKernel& choose(const Kernels& kernels, int element, const TransposeBlock& block) {
+  const auto rows =
+      kernels.transpose[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(element)))];
+  std::size_t i = 0;
+  while (i + 1 < rows.size() && !rows[i].fits(block)) ++i;
+  return rows[i];
+}
+
+const CopyKernel& choose(const Kernels& kernels, const CopyBlock& block) {
+  std::size_t i = 0;
+  while (i + 1 < kernels.copy.size() && !kernels.copy[i].fits(block)) ++i;
+  return kernels.copy[i];
+}
 
 const Kernels& kernels() noexcept { return *HWY_DYNAMIC_DISPATCH(table)(); }
 

@@ -2,14 +2,21 @@
 // The inner kernels of a conversion. None knows a layout: they see rows, columns and runs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
+
+#include "base/caches.h"
 
 namespace stowage::conversion {
 
 using Byte = std::uint8_t;
 
+/// A cache line.
+inline constexpr std::int64_t kLine = 64;
 /// Longest block along either direction of a transposition, in elements.
 inline constexpr std::int64_t kMaxBlock = 1024;
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
@@ -28,6 +35,7 @@ struct TransposeBlock {
   std::int64_t row_stride;  ///< 0: rows are a table
   std::int64_t col_stride;  ///< 0: columns are a table
   Size size;                ///< of the whole destination
+  const Caches* caches;     ///< of the machine
   bool copied = false;      ///< the rows are a copy and in the cache
 
   const Byte* row(std::int64_t b) const {
@@ -65,9 +73,27 @@ struct RowMap {
 /// The dtypes that the vector casts know, as indices of the tables below.
 enum class Fast : std::uint8_t { f32, f16, bf16, u8, i8, u16, i16, i32, count };
 
+/// A row of the table of transpositions of elements of one size.
+struct TransposeKernel {
+  enum class Number : std::uint8_t { element, rows, columns };
+
+  std::string_view name;  ///< as Conversion::kernel() prints it, with a number behind it
+  Number number;          ///< the element's bytes, or how many rows or columns
+  bool (*fits)(const TransposeBlock&);  ///< looks at extents and distances alone
+  void (*run)(const TransposeBlock&);
+};
+
+/// A row of the table of copies.
+struct CopyKernel {
+  std::string_view name;
+  bool (*fits)(const CopyBlock&);  ///< looks at run, valid and across alone
+  void (*run)(const CopyBlock&);
+};
+
+/// The first row of a table that fits is the best; the last one fits everything.
 struct Kernels {
-  void (*transpose[5])(const TransposeBlock&);  ///< by log2 of the element's bytes
-  void (*copy)(const CopyBlock&);
+  std::array<std::span<const TransposeKernel>, 5> transpose;  ///< by log2 of the element's bytes
+  std::span<const CopyKernel> copy;
   /// out[i] = (float(src[i]) - mean) * norm
   void (*widen[static_cast<int>(Fast::count)])(const Byte* src, float* out, std::int64_t n,
                                                const RowMap& map);
@@ -75,6 +101,9 @@ struct Kernels {
   void (*narrow[static_cast<int>(Fast::count)])(const float* in, Byte* dst, std::int64_t n,
                                                 const RowMap& map);
 };
+
+const TransposeKernel& choose(const Kernels& kernels, int element, const TransposeBlock& block);
+const CopyKernel& choose(const Kernels& kernels, const CopyBlock& block);
 
 /// After stores past the caches, before another thread may read.
 void finish_stores() noexcept;

@@ -231,28 +231,10 @@ void copy_padded(const CopyBlock& c) {
 
 #endif
 
-void copy_rows(const CopyBlock& c) {
-  if (c.across > 1) {
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-    if (c.valid == c.run && c.run == 32) return copy_across<32>(c);
-    if (c.valid == c.run && c.run == 64) return copy_across<64>(c);
-    if (c.valid == c.run && c.run > 64 && c.run <= 512) return copy_across<0>(c);
-#endif
-    CopyBlock one = c;
-    one.across = 1;
-    for (std::int64_t k = 0; k < c.across; ++k, one.src += c.across_is, one.dst += c.across_os)
-      copy_rows(one);
-    return;
-  }
-  if (c.valid == c.run && c.run <= 32)
-    return copy_short_switch(c, std::make_integer_sequence<int, 33>{});
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-  if (c.valid == c.run && c.run <= 1024) return copy_vectors(c);
-#if HWY_TARGET <= HWY_AVX3
-  if (c.run == 64) return copy_masked(c);
-#endif
-  if (c.run <= 64) return copy_padded(c);
-#endif
+void copy_short(const CopyBlock& c) { copy_short_switch(c, std::make_integer_sequence<int, 33>{}); }
+
+/// Runs of any length, from the source as far as they are valid.
+void copy_long(const CopyBlock& c) {
   const Byte* from = c.src;
   Byte* to = c.dst;
   const auto valid = static_cast<std::size_t>(c.valid),

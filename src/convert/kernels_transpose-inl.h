@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile transposition, and the shapes that fill no tile: few rows, few columns, interleaves.
+// Transposition in tiles.
 #if defined(STOWAGE_CONVERT_TRANSPOSE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef STOWAGE_CONVERT_TRANSPOSE_INL_H
 #undef STOWAGE_CONVERT_TRANSPOSE_INL_H
@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 
 #include "convert/kernels_tile-inl.h"
 #include "hwy/cache_control.h"
@@ -19,26 +20,17 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
-
-template <int E>
-void transpose(const TransposeBlock& t) {
-  for (std::int64_t a = 0; a < t.na; ++a) {
-    for (std::int64_t b = 0; b < t.nb; ++b) std::memcpy(t.column(a) + b * E, t.row(b) + a * E, E);
-  }
-}
-
-#else
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 
 /// Whether the lines of the next band are others than those of the next columns.
 inline bool far_columns(std::int64_t distance) {
-  return distance >= 192 || (distance >= 128 && distance % 64 == 0);
+  return distance >= 3 * kLine || (distance >= 2 * kLine && distance % kLine == 0);
 }
 
 /// The lines of a run that will be written soon after the one at hand.
 HWY_INLINE void prefetch_ahead(const Byte* p, std::int64_t bytes) {
-  constexpr std::int64_t kDistance = 320;
-  for (std::int64_t i = 0; i < bytes; i += 64) prefetch_for_write(p + kDistance + i);
+  constexpr std::int64_t kDistance = 5 * kLine;
+  for (std::int64_t i = 0; i < bytes; i += kLine) prefetch_for_write(p + kDistance + i);
 }
 
 /// What a store does besides storing.
@@ -184,14 +176,20 @@ HWY_INLINE void square(const Row& row, Byte* to, std::int64_t stride) {
   }
 }
 
-/// Whether `squares` of n pay: rows far apart, but not so that lines of more than n of them fall
-/// into one set of an L2 cache; columns near each other; not more than half of the last square done
-/// twice.
+/// Lines of so many rows at this distance that fall into one set of the L2 cache are more than it
+/// holds.
+inline bool crowds_l2(const Caches& caches, std::int64_t distance, std::int64_t rows) {
+  const std::int64_t span = caches.l2_span();
+  return rows * std::gcd(distance, span) > caches.l2_ways * span;
+}
+
+/// Whether `squares` of n pay: rows far apart, but not so that more of them than n crowd the L2
+/// cache; columns near each other; not more than half of the last square done twice.
 inline bool for_squares(const TransposeBlock& t, std::int64_t n) {
-  constexpr std::int64_t kNear = 1024, kSets = 65536;
+  constexpr std::int64_t kNear = 16 * kLine;
   const bool near = t.col_stride != 0 && t.col_stride <= kNear,
-             far = t.row_stride == 0 ||
-                   (t.row_stride > t.col_stride && (t.nb <= n || t.row_stride % kSets != 0));
+             far = t.row_stride == 0 || (t.row_stride > t.col_stride &&
+                                         (t.nb <= n || !crowds_l2(*t.caches, t.row_stride, t.nb)));
   return near && far && t.na >= n && t.nb >= n && (t.nb % n == 0 || 2 * (t.nb % n) > n);
 }
 
@@ -384,323 +382,6 @@ void bands(const TransposeBlock& t) {
   if (kB >= 4 && rest > 2 * kL) return band<E, kB>(t, t.nb - kL * kB);
   if (kB >= 2 && rest > kL) return band < E, kB >= 2 ? 2 : 1 > (t, t.nb - 2 * kL);
   band<E, 1>(t, t.nb - kL);
-}
-
-/// kRows rows of na become one row of na * kRows: a vector of each at a time.
-template <int E, int kRows>
-void interleave(const TransposeBlock& t) {
-  using T = typename Element<E>::Type;
-  const hn::ScalableTag<T> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d)), na = t.na;
-  const Byte* rows[kRows];
-  for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
-  Byte* const first = t.cols[0];
-  for (std::int64_t next = 0; next < na; next += lanes) {
-    const std::int64_t a = std::min(next, na - lanes);
-    const auto row = [&](int k) {
-      return hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
-    };
-    Byte* const at = first + a * kRows * E;
-    prefetch_ahead(at, kBlocks * 16 * kRows);
-    T* const to = reinterpret_cast<T*>(at);
-    if constexpr (kRows == 2) hn::StoreInterleaved2(row(0), row(1), d, to);
-    if constexpr (kRows == 3) hn::StoreInterleaved3(row(0), row(1), row(2), d, to);
-    if constexpr (kRows == 4) hn::StoreInterleaved4(row(0), row(1), row(2), row(3), d, to);
-  }
-}
-
-using Order = std::array<Byte, 16>;  ///< of bytes; 0x80: zero
-using Orders = std::array<Order, 17>;
-
-/// kM rows of n elements, one after the other, as columns of kM elements; by n.
-template <int E, int kM>
-constexpr Orders spread_orders() {
-  Orders out{};
-  for (int n = 1; n * E * kM <= 16; ++n) {
-    for (int i = 0; i < 16; ++i) {
-      const int column = i / (E * kM), row = i % (E * kM) / E;
-      out[static_cast<std::size_t>(n)][static_cast<std::size_t>(i)] =
-          static_cast<Byte>(column < n ? (row * n + column) * E + i % E : 0x80);
-    }
-  }
-  return out;
-}
-
-/// Columns of kP elements, of which n count, without what lies between them; by n.
-template <int E, int kP>
-constexpr Orders press_orders() {
-  Orders out{};
-  for (int n = 1; n <= kP; ++n) {
-    for (int i = 0; i < 16; ++i) {
-      const int column = i / (n * E), rest = i % (n * E);
-      out[static_cast<std::size_t>(n)][static_cast<std::size_t>(i)] =
-          static_cast<Byte>(column < 16 / (kP * E) ? column * kP * E + rest : 0x80);
-    }
-  }
-  return out;
-}
-
-/// Dense rows of so few columns that kM of them are read at once, as one row of a tile whose
-/// elements are kM times as wide.
-template <int E, int kM>
-void few_columns(const TransposeBlock& t) {
-  constexpr int kWide = E * kM, kL = 16 / kWide;
-  constexpr std::int64_t kRows = kBlocks * 16 / E;
-  const TileTag<kWide, kBlocks> d;
-  const std::int64_t na = t.na, run = na * E;
-  static constexpr auto kOrders = spread_orders<E, kM>();
-  const hn::Repartition<Byte, TileTag<kWide, kBlocks> > bytes;
-  const auto pattern =
-      hn::BitCast(d, hn::LoadDup128(bytes, kOrders[static_cast<std::size_t>(na)].data()));
-  const auto move = [&](const Byte* from, std::int64_t b) HWY_ATTR {
-    ArrangedRows<kL, decltype(pattern)> rows(from, kM * run, pattern);
-    tile<kWide, kBlocks>(rows, [&](int j, auto v) HWY_ATTR {
-      if (j < na) write<Writing::ahead>(v, d, t.column(j) + b * E);
-    });
-  };
-  // The last piece of a tile reads 16 bytes, whatever it needs.
-  const std::int64_t reach = (kRows - kM) * run + 16;
-  for (std::int64_t next = 0; next < t.nb; next += kRows) {
-    const std::int64_t b = std::min(next, t.nb - kRows);
-    const Byte* const from = t.row(0) + b * run;
-    if (t.src_end - from >= reach) {
-      move(from, b);
-    } else {
-      alignas(64) Byte copy[kRows * 16 + 16];
-      std::memcpy(copy, from, static_cast<std::size_t>(kRows * run));
-      move(copy, b);
-    }
-  }
-}
-
-/// Calls move(a, to) for all columns, kColumns of them at a time. Columns follow each other without
-/// a gap, and each call writes `reach` bytes, at most kReach, some of them past its columns: where
-/// those are past the end of the block, into a buffer.
-template <int kColumns, int kReach, class Move>
-HWY_INLINE void over_columns(const TransposeBlock& t, std::int64_t column, std::int64_t reach,
-                             const Move& move) {
-  std::int64_t a = 0;
-  for (; a + kColumns <= t.na && (t.na - a) * column >= reach; a += kColumns)
-    move(a, t.cols[0] + a * column);
-  for (; a < t.na; a += kColumns) {
-    const std::int64_t from = std::min(a, t.na - kColumns);
-    Byte last[kReach];
-    move(from, last);
-    std::memcpy(t.cols[0] + from * column, last, static_cast<std::size_t>(kColumns * column));
-  }
-}
-
-/// At most kP rows whose columns follow each other without a gap: columns are padded to kP rows in
-/// registers, as many as 16 bytes hold are pressed together, and written over each other's end.
-template <int E, int kP>
-void few_rows(const TransposeBlock& t) {
-  constexpr int kV = kBlocks > 1 ? 2 : 1, kL = 16 / E, kM = kL / kP;
-  constexpr int kColumns = kV * kL;
-  using T = typename Element<E>::Type;
-  using D = TileTag<E, kV>;
-  const D d;
-  const hn::FixedTag<T, kL> part;
-  const std::int64_t column = t.nb * E;
-  static constexpr auto kOrders = press_orders<E, kP>();
-  const hn::Repartition<Byte, D> bytes;
-  const auto pattern =
-      hn::BitCast(d, hn::LoadDup128(bytes, kOrders[static_cast<std::size_t>(t.nb)].data()));
-  const Byte* rows[kP];
-  for (int k = 0; k < kP; ++k) rows[k] = t.row(std::min<std::int64_t>(k, t.nb - 1));
-  const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
-    prefetch_ahead(to, kColumns * column);
-    hn::Vec<D> x[kP];
-    HWY_UNROLL(16)
-    for (int k = 0; k < kP; ++k) x[k] = hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
-    shuffle_rows<kP>(d, x);
-    if constexpr (kM > 1) {
-      HWY_UNROLL(16)
-      for (int k = 0; k < kP; ++k) x[k] = hn::TableLookupBytes(x[k], pattern);
-    }
-    HWY_UNROLL(16)
-    for (int k = 0; k < kP; ++k, to += kM * column) {
-      if constexpr (kV == 1) hn::StoreU(x[k], part, reinterpret_cast<T*>(to));
-      if constexpr (kV == 2) hn::StoreU(hn::LowerHalf(part, x[k]), part, reinterpret_cast<T*>(to));
-    }
-    if constexpr (kV == 2) {
-      HWY_UNROLL(16)
-      for (int k = 0; k < kP; ++k, to += kM * column)
-        hn::StoreU(hn::UpperHalf(part, x[k]), part, reinterpret_cast<T*>(to));
-    }
-  };
-  over_columns<kColumns, kColumns * 16 + 16>(t, column, kColumns * column + 16, move);
-}
-
-/// Rows that fill no band, whose columns follow each other without a gap: a whole band is written,
-/// each column over the end of the one before. One row more than a band is copied element by
-/// element.
-template <int E, int kB>
-void one_band(const TransposeBlock& t) {
-  constexpr int kL = 16 / E, kRows = kL * kB;
-  using T = typename Element<E>::Type;
-  const TileTag<E, kB> d;
-  const std::int64_t column = t.nb * E;
-  const Byte* table[kRows];
-  for (int k = 0; k < kRows; ++k) table[k] = t.row(std::min<std::int64_t>(k, t.nb - 1));
-  const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
-    prefetch_ahead(to, kL * column);
-    AnyRows<kL> rows{table, a * E};
-    Byte* const first = to;
-    tile<E, kB>(rows, [&](int, auto v) HWY_ATTR {
-      hn::StoreU(v, d, reinterpret_cast<T*>(to));
-      to += column;
-    });
-    if (t.nb > kRows) {
-      const Byte* const row = t.row(kRows) + a * E;
-      Byte* end = first + kRows * E;
-      HWY_UNROLL(16)
-      for (int k = 0; k < kL; ++k, end += column) std::memcpy(end, row + k * E, E);
-    }
-  };
-  over_columns<kL, (kL + 1) * kB * 16>(t, column, (kL - 1) * column + kB * 16, move);
-}
-
-#if HWY_TARGET <= HWY_AVX3
-/// Between kN rows of 16 elements of 4 bytes and 16 columns of kN, one after the other: kN
-/// registers either way. Each register of the result takes elements from all, two sources at a
-/// time.
-template <int kN>
-struct Shuffle {
-  static constexpr int kPairs = (kN + 1) / 2;
-  alignas(64) std::int32_t index[kN][kPairs][16];
-  std::uint16_t mask[kN][kPairs];
-
-  /// `from(i)`: which element of the source becomes element i of the result.
-  template <class F>
-  constexpr explicit Shuffle(F from) : index{}, mask{} {
-    for (int i = 0; i < 16 * kN; ++i) {
-      const int source = from(i), pair = source / 32;
-      index[i / 16][pair][i % 16] = source % 32;
-      mask[i / 16][pair] = static_cast<std::uint16_t>(mask[i / 16][pair] | 1u << (i % 16));
-    }
-  }
-
-  HWY_INLINE __m512i operator()(const __m512i (&x)[kN], int i) const {
-    __m512i out = _mm512_permutex2var_epi32(x[0], _mm512_load_si512(index[i][0]), x[1]);
-    HWY_UNROLL(4)
-    for (int p = 1; p < kPairs; ++p) {
-      const __m512i order = _mm512_load_si512(index[i][p]);
-      if (2 * p + 1 < kN) {
-        out = _mm512_mask_mov_epi32(out, mask[i][p],
-                                    _mm512_permutex2var_epi32(x[2 * p], order, x[2 * p + 1]));
-      } else {
-        out = _mm512_mask_permutexvar_epi32(out, mask[i][p], order, x[2 * p]);
-      }
-    }
-    return out;
-  }
-};
-
-/// kN rows of 4 bytes whose columns follow each other without a gap.
-template <int kN>
-void join_rows(const TransposeBlock& t) {
-  static constexpr Shuffle<kN> kShuffle([](int i) { return i % kN * 16 + i / kN; });
-  const Byte* rows[kN];
-  for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
-  for (std::int64_t next = 0; next < t.na; next += 16) {
-    const std::int64_t a = std::min(next, t.na - 16);
-    Byte* const to = t.cols[0] + a * kN * 4;
-    prefetch_ahead(to, kN * 64);
-    __m512i x[kN];
-    HWY_UNROLL(8)
-    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(rows[k] + a * 4);
-    HWY_UNROLL(8)
-    for (int k = 0; k < kN; ++k) _mm512_storeu_si512(to + k * 64, kShuffle(x, k));
-  }
-}
-
-/// kN columns of 4 bytes whose rows follow each other without a gap.
-template <int kN>
-void part_columns(const TransposeBlock& t) {
-  static constexpr Shuffle<kN> kShuffle([](int i) { return i % 16 * kN + i / 16; });
-  const hn::FixedTag<std::uint32_t, 16> d;
-  for (std::int64_t next = 0; next < t.nb; next += 16) {
-    const std::int64_t b = std::min(next, t.nb - 16);
-    const Byte* const from = t.row(0) + b * kN * 4;
-    __m512i x[kN];
-    HWY_UNROLL(8)
-    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(from + k * 64);
-    HWY_UNROLL(8)
-    for (int k = 0; k < kN; ++k)
-      write<Writing::ahead>(hn::Vec<decltype(d)>{kShuffle(x, k)}, d, t.column(k) + b * 4);
-  }
-}
-
-using Transpose = void (*)(const TransposeBlock&);
-constexpr std::int64_t kLeastShuffled = 5, kMostShuffled = 8;
-constexpr Transpose kJoinRows[] = {join_rows<5>, join_rows<6>, join_rows<7>, join_rows<8>};
-constexpr Transpose kPartColumns[] = {part_columns<5>, part_columns<6>, part_columns<7>,
-                                      part_columns<8>};
-#endif
-
-/// One row of three columns, interleaved, becomes three.
-template <int E>
-void three_columns(const TransposeBlock& t) {
-  using T = typename Element<E>::Type;
-  const hn::ScalableTag<T> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t next = 0; next < t.nb; next += lanes) {
-    const std::int64_t b = std::min(next, t.nb - lanes);
-    hn::Vec<decltype(d)> v[3];
-    hn::LoadInterleaved3(d, reinterpret_cast<const T*>(t.row(0) + b * 3 * E), v[0], v[1], v[2]);
-    for (int a = 0; a < 3; ++a) write<Writing::ahead>(v[a], d, t.column(a) + b * E);
-  }
-}
-
-template <int E>
-void transpose(const TransposeBlock& t) {
-  constexpr std::int64_t kLanes = kBlocks * 16 / E;
-  if constexpr (E <= 8) {
-    if (t.col_stride == t.nb * E && t.na >= kLanes) {
-      if (t.nb == 2) return interleave<E, 2>(t);
-      if (t.nb == 3) return interleave<E, 3>(t);
-      if (t.nb == 4) return interleave<E, 4>(t);
-    }
-  }
-  if constexpr (E <= 4) {
-    const std::int64_t run = t.na * E;
-    if (t.row_stride == run && t.na >= 2 && run <= 8 && t.nb >= kLanes) {
-      if constexpr (E == 1) {
-        if (run <= 2) return few_columns<E, 8>(t);
-      }
-      if constexpr (E <= 2) {
-        if (run <= 4) return few_columns<E, 4>(t);
-      }
-      return few_columns<E, 2>(t);
-    }
-  }
-  if constexpr (E == 4 || E == 8) {
-    if (t.row_stride == 3 * E && t.na == 3 && t.nb >= kLanes) return three_columns<E>(t);
-  }
-  if constexpr (E <= 2) {
-    if (t.col_stride == t.nb * E && t.nb > 4 && t.nb * E <= 16 && t.na >= kLanes) {
-      if constexpr (E == 1) {
-        if (t.nb > 8) return few_rows<E, 16>(t);
-      }
-      return few_rows<E, 8>(t);
-    }
-  }
-#if HWY_TARGET <= HWY_AVX3
-  if constexpr (E == 4) {
-    const auto shuffled = [](std::int64_t n) { return n >= kLeastShuffled && n <= kMostShuffled; };
-    if (t.col_stride == t.nb * E && shuffled(t.nb) && t.na >= kLanes)
-      return kJoinRows[t.nb - kLeastShuffled](t);
-    if (t.row_stride == t.na * E && shuffled(t.na) && t.nb >= kLanes)
-      return kPartColumns[t.na - kLeastShuffled](t);
-  }
-#endif
-  if constexpr (E <= 4 && kBlocks > 1) {
-    const std::int64_t column = t.nb * E;
-    if (t.col_stride == column && column > 16 && column % 16 != 0 &&
-        column <= (E == 1 ? kBlocks * 16 : 32) && t.na >= kLanes)
-      return column <= 32 + E ? one_band<E, 2>(t) : one_band<E, kBlocks>(t);
-  }
-  bands<E, kBlocks>(t);
 }
 
 #endif

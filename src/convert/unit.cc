@@ -82,7 +82,7 @@ std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
 
 UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool is_mapped,
                        std::span<const float> mean, std::span<const float> norm,
-                       const Byte* src_end, Size size) noexcept
+                       const Byte* src_end, Size size, const Caches& caches) noexcept
     : job_(job),
       cast_(cast),
       is_cast_(is_cast),
@@ -94,6 +94,7 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
   block_.rows = rows_;
   block_.cols = columns_;
   block_.size = size;
+  block_.caches = inner_.caches = &caches;
   inner_.size = Size::small;
 }
 
@@ -120,8 +121,8 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   const std::int64_t valid = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
   if (rows > 0) src += unit.b * is;
   if (!is_cast_ && rows > 0)
-    kernels_.copy({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.n,
-                   job_.across.is, job_.across.os});
+    copy_rows({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.n,
+               job_.across.is, job_.across.os});
   for (std::int64_t r = 0; is_cast_ && r < rows; ++r) {
     const std::int64_t base = unit.param + (unit.b + r) * stride_of(job_.b, &Loop::ps);
     cast_(src + r * is, dst + r * os, valid, row_map(job_.a, unit.a, valid, base));
@@ -130,8 +131,8 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
                   static_cast<std::size_t>((na - valid) * job_.dst_bytes));
   }
   if (rows < nb)
-    kernels_.copy({zero_bytes(), dst + rows * os, nb - rows, 0, os, run, 0, zero_bytes(),
-                   job_.across.n, 0, job_.across.os});
+    copy_rows({zero_bytes(), dst + rows * os, nb - rows, 0, os, run, 0, zero_bytes(), job_.across.n,
+               0, job_.across.os});
 }
 
 /// Where the rows and columns of the block are; tables of them only where they are irregular or
@@ -172,7 +173,17 @@ void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool
 }
 
 void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexcept {
-  if (block.na > 0 && block.nb > 0) kernels_.transpose[log2_of(element)](block);
+  if (block.na <= 0 || block.nb <= 0) return;
+  const bool whole = job_.transpose != nullptr && block.na == job_.a.block &&
+                     block.nb == job_.b.block && block.row_stride == job_.row_stride &&
+                     block.col_stride == job_.col_stride;
+  (whole ? *job_.transpose : choose(kernels_, element, block)).run(block);
+}
+
+void UnitRunner::copy_rows(const CopyBlock& block) noexcept {
+  const bool whole =
+      block.run == job_.copy_run && block.valid == block.run && block.across == job_.copy_across;
+  (whole ? *job_.copy : choose(kernels_, block)).run(block);
 }
 
 /// Rows at such a distance that they crowd the same few sets of the cache would be fetched again
@@ -184,7 +195,7 @@ void UnitRunner::gather_crowded_rows() noexcept {
   if (block_.row_stride == 0 || !crowded(block_.row_stride, std::min(at_once, block_.nb)) ||
       pitch * block_.nb > static_cast<std::int64_t>(kScratchBytes))
     return;
-  kernels_.copy({rows_[0], scratch_, block_.nb, block_.row_stride, pitch, run, run, src_end_});
+  copy_rows({rows_[0], scratch_, block_.nb, block_.row_stride, pitch, run, run, src_end_});
   rows_[0] = scratch_;
   block_.row_stride = pitch;
   block_.src_end = scratch_ + kScratchBytes;
@@ -311,11 +322,11 @@ void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noe
   if (!is_cast_ && !any_zero_row_ && block_.na == na) {  // as runs of one element, the longer way
     const std::int64_t e = job_.dst_bytes;
     for (std::int64_t b = 0; na >= nb && b < nb; ++b) {
-      kernels_.copy(
+      copy_rows(
           {block_.row(b), block_.column(0) + b * os, na, is, block_.col_stride, e, e, src_end_});
     }
     for (std::int64_t a = 0; na < nb && a < na; ++a) {
-      kernels_.copy(
+      copy_rows(
           {block_.row(0) + a * is, block_.column(a), nb, block_.row_stride, os, e, e, src_end_});
     }
     return;

@@ -41,7 +41,7 @@ class UnitRunner {
  public:
   UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool is_mapped,
              std::span<const float> mean, std::span<const float> norm, const Byte* src_end,
-             Size size) noexcept;
+             Size size, const Caches& caches) noexcept;
 
   void run(const Unit& unit) noexcept;
 
@@ -54,6 +54,7 @@ class UnitRunner {
   void locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept;
   void gather_crowded_rows() noexcept;
   void transpose_bytes(const TransposeBlock& block, int element) noexcept;
+  void copy_rows(const CopyBlock& block) noexcept;
   void transpose_then_cast(const Unit& unit) noexcept;
   void cast_then_transpose(const Unit& unit) noexcept;
   void clear_rows_without_source(const TransposeBlock& to) noexcept;

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/caches.h"
 #include "graph/graph.h"
 #include "kernels/kernel.h"
 
@@ -131,6 +132,7 @@ struct Offer {
 struct Target {
   int lanes = 4;  ///< f32 lanes of the widest instruction set in use: the channel block
   int threads = 1;
+  Caches caches = {};
 };
 
 /// The best target of this machine.

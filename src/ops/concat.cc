@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // concat and split: the same cuts of one axis, in either direction.
+#include "kernels/copy/parts.h"
 #include "ops/box_copy/box_copy.h"
 #include "ops/elements.h"
 #include "ops/relabel.h"
@@ -113,75 +114,7 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
-/// The parts of a tensor along an axis, in one layout.
-struct PartsParams {
-  struct Part {
-    bool there = false;      ///< it is an operand and has elements
-    std::int64_t begin = 0;  ///< along the axis
-    Mapping mapping;
-
-    void fields(Archive& a) { a("there", there)("begin", begin)("mapping", mapping); }
-  };
-
-  int axis = 0;
-  Mapping whole;
-  std::vector<Part> parts;
-
-  void fields(Archive& a) { a("axis", axis)("whole", whole)("parts", parts); }
-};
-
-/// A copy between the whole and one part, in one layout.
-struct Piece {
-  std::size_t part;
-  BoxCopy copy;
-};
-
-template <bool Split>
-std::vector<Piece> pieces_of(const PartsParams& p) {
-  std::vector<Piece> pieces;
-  for (std::size_t i = 0; i < p.parts.size(); ++i) {
-    const PartsParams::Part& part = p.parts[i];
-    if (!part.there) continue;
-    const auto map = [&](int axis, std::int64_t x) { return axis == p.axis ? part.begin + x : x; };
-    pieces.push_back(
-        {i,
-         BoxCopy(part.mapping, p.whole,
-                 Split ? BoxCopy::Direction::into_walked : BoxCopy::Direction::from_walked, map)});
-  }
-  return pieces;
-}
-
-struct BoundParts {
-  std::vector<Piece> pieces;
-  std::vector<std::pair<std::size_t, TailZero>> tails;  ///< by output
-};
-
-template <bool Split>
-BoundParts bind(const PartsParams& p) {
-  BoundParts b{pieces_of<Split>(p), {}};
-  const auto add = [&](std::size_t output, const Mapping& written) {
-    if (TailZero tails(written); !tails.empty()) b.tails.emplace_back(output, std::move(tails));
-  };
-  if (!Split) add(0, p.whole);
-  for (std::size_t i = 0; Split && i < p.parts.size(); ++i) {
-    if (p.parts[i].there) add(i, p.parts[i].mapping);
-  }
-  return b;
-}
-
-template <bool Split>
-void run(const BoundParts& b, const KernelArgs& args) noexcept {
-  for (const Piece& p : b.pieces) {
-    const std::byte* from = args.in[Split ? 0 : p.part];
-    std::byte* to = args.out[Split ? p.part : 0];
-    if (!p.copy.in_place(from, to)) p.copy.run(from, to, args.pool);
-  }
-  for (const auto& [output, tails] : b.tails) tails.run(args.out[output]);
-}
-
-constexpr KernelDef kConcatKernel = kernel_def<PartsParams, bind<false>, run<false>>("concat");
-constexpr KernelDef kSplitKernel = kernel_def<PartsParams, bind<true>, run<true>>("split");
-constexpr const KernelDef* kKernels[] = {&kConcatKernel, &kSplitKernel};
+constexpr const KernelDef* kKernels[] = {&kConcat, &kSplit};
 
 /// One layout for all: that of any part or of the whole.
 template <bool Split>
@@ -240,7 +173,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     }
     Offer offer;
     auto& views = Split ? offer.outputs_in_input : offer.inputs_in_output;
-    for (const Piece& piece : pieces_of<Split>(params)) {
+    for (const PartCopy& piece : part_copies(params, Split)) {
       const double flops = copy_flops(piece.copy.pieces());
       const PartsParams::Part& part = params.parts[piece.part];
       const auto offset = part_offset(params.whole, part.mapping, params.axis, part.begin);
@@ -252,7 +185,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     if (std::ssize(views) != count) views.clear();
     offer.in = Split ? std::vector{layout} : part_layouts;
     offer.out = Split ? part_layouts : std::vector{layout};
-    offer.call = {Split ? kSplitKernel : kConcatKernel, std::move(params)};
+    offer.call = {Split ? kSplit : kConcat, std::move(params)};
     out.push_back(std::move(offer));
   }
 }
@@ -311,7 +244,7 @@ void import_split_v(ImportNode& node) {
   for (int i = 0; i < node.output_count(); ++i) node.out(i, parts[at(i)]);
 }
 
-constexpr OpDef kConcat[] = {
+constexpr OpDef kOps[] = {
     {.name = "concat",
      .aliases = named<Onnx<"Concat">, Tflite<"CONCATENATION", import_concatenation>,
                       Tflite<"PACK", import_pack>>,
@@ -335,6 +268,6 @@ constexpr OpDef kConcat[] = {
 }  // namespace
 
 extern const std::span<const OpDef> ops_concat;
-const std::span<const OpDef> ops_concat = kConcat;
+const std::span<const OpDef> ops_concat = kOps;
 
 }  // namespace stowage

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // General matrix product: y = alpha a' b' + beta c, where a' is a or its transpose, likewise b',
 // and c broadcasts to y.
+#include "kernels/gemm/gemm.h"
+
 #include <algorithm>
 
 #include "base/checked.h"
 #include "base/text.h"
 #include "graph/import_rule.h"
 #include "graph/op_def.h"
-#include "kernels/gemm/matrix.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
 
@@ -15,22 +16,9 @@ namespace stowage {
 
 namespace {
 
-struct Facts {
-  std::int64_t m = 0, n = 0, k = 0;
-  bool trans_a = false, trans_b = false;
-  float alpha = 1, beta = 1;
-  bool has_c = false;
-  std::int64_t c_rows = 1, c_columns = 1;  ///< extents of c, 1 where it broadcasts
-
-  void fields(Archive& a) {
-    a("m", m)("n", n)("k", k)("trans_a", trans_a)("trans_b", trans_b)("alpha", alpha);
-    a("beta", beta)("has_c", has_c)("c_rows", c_rows)("c_columns", c_columns);
-  }
-};
-
-Facts facts_of(const NodeRef& node) {
+GemmFacts facts_of(const NodeRef& node) {
   const Attributes& attrs = node.attrs();
-  Facts f;
+  GemmFacts f;
   f.trans_a = attrs.integer("transA", 0) != 0;
   f.trans_b = attrs.integer("transB", 0) != 0;
   f.alpha = attrs.real("alpha", 1.0f);
@@ -56,7 +44,7 @@ void infer(const InferRef& node) {
       fail(ErrorCode::bad_input, "input ", i, " has rank ", node.rank(i), "; a matrix is needed");
     }
   }
-  const Facts f = facts_of(node);
+  const GemmFacts f = facts_of(node);
   const std::int64_t k = node.shape(1)[f.trans_b ? 1 : 0];
   if (k != f.k) {
     fail(ErrorCode::bad_input, "a sum over ", f.k, " elements of input 0 and ", k, " of input 1");
@@ -74,7 +62,7 @@ void infer(const InferRef& node) {
 
 template <class T>
 void reference_as(const ReferenceArgs& args) {
-  const Facts f = facts_of(args.node);
+  const GemmFacts f = facts_of(args.node);
   const T* a = args.input<T>(0);
   const T* b = args.input<T>(1);
   const T* c = f.has_c ? args.input<T>(2) : nullptr;
@@ -104,98 +92,20 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
-struct GemmParams {
-  Facts f;
-  EpiloguePorts ports;
-  Activation activation;
-  bool b_heavy = false;  ///< b is more bytes than the rest
-  int threads = 1;
-
-  void fields(Archive& a) {
-    a("f", f)("ports", ports)("activation", activation)("b_heavy", b_heavy)("threads", threads);
-  }
-};
-
-struct Gemm {
-  Facts f;
-  MatrixProduct product;
-  EpiloguePorts ports;
-  bool c_is_bias = false, c_is_residual = false;
-  bool scale_a = false, sum_c = false;  ///< made in scratch: alpha a; beta c plus residual
-  std::size_t c_scratch = 0;            ///< where the latter begins, in floats
-  std::size_t scratch_floats = 0;
-};
-
-Gemm bind(const GemmParams& p) {
-  const Facts& f = p.f;
-  Gemm b;
-  b.f = f;
-  b.ports = p.ports;
-  b.product.m = f.m;
-  b.product.n = f.n;
-  b.product.k = f.k;
-  b.product.prepare(p.threads, p.b_heavy);
-  b.product.gemm.activation = p.activation;
-  b.product.gemm.one_slope = p.ports.one_slope;
-  b.scale_a = f.alpha != 1;
-  if (b.scale_a) b.c_scratch = static_cast<std::size_t>(round_up(f.m * f.k, 16));
-  b.scratch_floats = b.c_scratch;
-  if (f.has_c) {
-    const bool plain = f.beta == 1;
-    b.c_is_bias = plain && f.c_rows == 1 && f.c_columns == f.n;
-    b.c_is_residual =
-        plain && !b.c_is_bias && f.c_rows == f.m && f.c_columns == f.n && p.ports.residual < 0;
-    b.sum_c = !b.c_is_bias && !b.c_is_residual;
-    if (b.sum_c) b.scratch_floats += static_cast<std::size_t>(f.m * f.n);
-  }
-  return b;
-}
-
-void run(const Gemm& b, const KernelArgs& args) noexcept {
-  const Facts& f = b.f;
-  auto* scratch = reinterpret_cast<float*>(args.scratch);
-  const float* a = args.input<float>(0);
-  if (b.scale_a) {
-    for (std::int64_t i = 0; i < f.m * f.k; ++i) scratch[i] = f.alpha * a[i];
-    a = scratch;
-  }
-  PixelGemmCall call;
-  call.weights = args.input<float>(1);
-  call.out = args.output<float>(0);
-  call.slope = args.optional_input<float>(b.ports.slope);
-  call.residual = args.optional_input<float>(b.ports.residual);
-  const float* c = args.optional_input<float>(b.ports.bias);
-  if (b.c_is_bias) call.bias = c;
-  if (b.c_is_residual) call.residual = c;
-  if (b.sum_c) {
-    float* sum = scratch + b.c_scratch;
-    for (std::int64_t m = 0; m < f.m; ++m) {
-      const float* row = c + (f.c_rows == 1 ? 0 : m * f.c_columns);
-      for (std::int64_t n = 0; n < f.n; ++n) {
-        const float r = call.residual == nullptr ? 0.0f : call.residual[m * f.n + n];
-        sum[m * f.n + n] = f.beta * row[f.c_columns == 1 ? 0 : n] + r;
-      }
-    }
-    call.residual = sum;
-  }
-  multiply(b.product, a, call, args.pool);
-}
-
-constexpr KernelDef kGemm = kernel_def<GemmParams, bind, run>("gemm_panels");
 constexpr const KernelDef* kKernels[] = {&kGemm};
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const std::int64_t lanes = tile_lanes();
   const Shape& y = node.output().shape;
-  const Facts f = facts_of(node);
+  const GemmFacts f = facts_of(node);
   if (node.dtype(0) != DType::f32 || request.target.lanes != lanes || y.elements() == 0 ||
       f.k == 0) {
     return;
   }
   const GemmParams params{f, epilogue_ports(node), node.node().epilogue.activation,
                           checked_mul(f.k, f.n) > f.m * f.k + y.elements(), request.target.threads};
-  const Gemm b = bind(params);
+  const Gemm b = bind_gemm(params);
   const PixelGemm& gemm = b.product.gemm;
 
   Offer o;

@@ -3,14 +3,13 @@
 // optional bias (direction 8h), lengths (batch), initial h and c (direction batch h) and
 // peepholes (direction 3h). Outputs: y (time direction batch h), last h and c. With `layout` 1 the
 // batch comes first everywhere. Gates are input, output, forget, cell.
+#include "kernels/recurrent/lstm.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
-#include "base/thread_pool.h"
-#include "kernels/recurrent/gates.h"
 #include "ops/conv/window.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
@@ -19,7 +18,7 @@ namespace stowage {
 
 namespace {
 
-enum Input : int { kX, kW, kR, kB, kLengths, kH, kC, kP, kInputs };
+using enum Lstm::Input;
 
 Gate gate_of(const std::string& name) {
   std::string lower = name;
@@ -29,46 +28,6 @@ Gate gate_of(const std::string& name) {
   if (lower == "relu") return Gate::relu;
   fail(ErrorCode::unsupported, "the activation ", name);
 }
-
-/// Everything about a node but its data.
-struct Lstm {
-  std::int64_t steps = 0, batch = 0, inputs = 0, hidden = 0, directions = 1;
-  bool reverse = false;  ///< of the first direction; the second of two is always reversed
-  bool batch_first = false, coupled = false;
-  float clip = 0;           ///< of the sums of the gates; 0: none
-  float cell_clip = 0;      ///< of the cell's state, as TFLite has it; 0: none
-  std::vector<Gate> gates;  ///< f, g, h of each direction
-
-  /// Offset of the inputs of a step.
-  std::int64_t x_at(std::int64_t t, std::int64_t b) const {
-    return (batch_first ? b * steps + t : t * batch + b) * inputs;
-  }
-
-  std::int64_t y_at(std::int64_t t, std::int64_t d, std::int64_t b) const {
-    return (batch_first ? (b * steps + t) * directions + d : (t * directions + d) * batch + b) *
-           hidden;
-  }
-
-  std::int64_t state_at(std::int64_t d, std::int64_t b) const {
-    return (batch_first ? b * directions + d : d * batch + b) * hidden;
-  }
-
-  CellRule rule(std::int64_t d) const {
-    const Gate* of = gates.data() + 3 * d;
-    return {hidden, of[0], of[1], of[2], coupled, clip, cell_clip};
-  }
-
-  void fields(Archive& a) {
-    a("steps", steps)("batch", batch)("inputs", inputs)("hidden", hidden);
-    a("directions", directions)("reverse", reverse)("batch_first", batch_first);
-    a("coupled", coupled)("clip", clip)("cell_clip", cell_clip)("gates", gates);
-  }
-
-  /// The step that is the k-th of a sequence of `length`.
-  std::int64_t step(std::int64_t d, std::int64_t k, std::int64_t length) const {
-    return reverse || d == 1 ? length - 1 - k : k;
-  }
-};
 
 void expect_shape(const NodeRef& node, int i, std::initializer_list<std::int64_t> extents) {
   if (!node.has(i)) return;
@@ -177,69 +136,10 @@ void update(const Lstm& l, std::int64_t d, const T* sums, const T* peepholes, T*
   }
 }
 
-/// Pointers of a call; null where absent.
-template <class T>
-struct Data {
-  const T *x, *w, *r, *b, *h, *c, *p;
-  const std::int32_t* lengths;
-  T *y, *y_h, *y_c;
-};
-
-/// A sequence of one direction. `sums(x, h, out)` adds up the gates of a step without bias;
-/// `cells(gates, peepholes, h, c)` makes the new state of them.
-template <class T, class Sums, class Cells>
-void run_sequence(const Lstm& l, const Data<T>& data, std::int64_t d, std::int64_t b, T* h, T* c,
-                  T* gates, const Sums& sums, const Cells& cells) {
-  const std::int64_t n = l.hidden, state = l.state_at(d, b);
-  const std::int64_t length =
-      data.lengths == nullptr ? l.steps : std::clamp<std::int64_t>(data.lengths[b], 0, l.steps);
-  for (std::int64_t j = 0; j < n; ++j) {
-    h[j] = data.h == nullptr ? T(0) : data.h[state + j];
-    c[j] = data.c == nullptr ? T(0) : data.c[state + j];
-  }
-  for (std::int64_t k = 0; k < length; ++k) {
-    const std::int64_t t = l.step(d, k, length);
-    sums(data.x + l.x_at(t, b), h, gates);
-    if (data.b != nullptr) {
-      const T* bias = data.b + d * 8 * n;
-      for (std::int64_t j = 0; j < 4 * n; ++j) gates[j] += bias[j] + bias[4 * n + j];
-    }
-    cells(gates, data.p == nullptr ? nullptr : data.p + d * 3 * n, h, c);
-    if (data.y != nullptr) std::copy_n(h, n, data.y + l.y_at(t, d, b));
-  }
-  for (std::int64_t t = length; t < l.steps && data.y != nullptr; ++t) {
-    std::fill_n(data.y + l.y_at(t, d, b), n, T(0));
-  }
-  if (data.y_h != nullptr) std::copy_n(h, n, data.y_h + state);
-  if (data.y_c != nullptr) std::copy_n(c, n, data.y_c + state);
-}
-
-/// `args` has input<T>(i) and output<T>(i), and lists that may be shorter.
-template <class T, class Args>
-Data<T> data_of(const Args& args) {
-  const auto in = [&]<class E>(std::size_t i) -> const E* {
-    return i < args.in.size() ? args.template input<E>(i) : nullptr;
-  };
-  const auto out = [&](std::size_t i) -> T* {
-    return i < args.out.size() ? args.template output<T>(i) : nullptr;
-  };
-  return {in.template operator()<T>(kX),
-          in.template operator()<T>(kW),
-          in.template operator()<T>(kR),
-          in.template operator()<T>(kB),
-          in.template operator()<T>(kH),
-          in.template operator()<T>(kC),
-          in.template operator()<T>(kP),
-          in.template operator()<std::int32_t>(kLengths),
-          out(0),
-          out(1),
-          out(2)};
-}
-
 template <class T>
 void reference_as(const ReferenceArgs& args) {
   const Lstm l = lstm_of(args.node);
-  const Data<T> data = data_of<T>(args);
+  const LstmData<T> data = lstm_data<T>(args);
   const std::int64_t n = l.hidden;
   std::vector<T> h(at(n)), c(at(n)), gates(at(4 * n));
   for (std::int64_t d = 0; d < l.directions; ++d) {
@@ -261,7 +161,7 @@ void reference_as(const ReferenceArgs& args) {
       update(l, d, added, peepholes, new_h, new_c);
     };
     for (std::int64_t b = 0; b < l.batch; ++b) {
-      run_sequence(l, data, d, b, h.data(), c.data(), gates.data(), sums, cells);
+      run_lstm_sequence(l, data, d, b, h.data(), c.data(), gates.data(), sums, cells);
     }
   }
 }
@@ -274,52 +174,14 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
-/// Floats of the working memory of one sequence: h, c, and whole panels of gates. All have room for
-/// the vectors that update_cells reads and writes: roundup(4n, 64) >= 3n + roundup(n, 16).
-struct Scratch {
-  std::int64_t state, gates;
-
-  explicit Scratch(std::int64_t hidden)
-      : state(round_up(hidden, static_cast<std::int64_t>(kAlignment / sizeof(float)))),
-        gates(round_up(4 * hidden, kGatePanel)) {}
-
-  std::int64_t floats() const { return 2 * state + gates; }
-};
-
-void run(const Lstm& l, const KernelArgs& args) noexcept {
-  const Data<float> data = data_of<float>(args);
-  const Scratch scratch(l.hidden);
-  const std::int64_t panels = scratch.gates / kGatePanel;
-  const auto sequence = [&](std::size_t i) {
-    const auto task = static_cast<std::int64_t>(i);
-    const std::int64_t d = task / l.batch, b = task % l.batch;
-    float* h = reinterpret_cast<float*>(args.scratch) + task * scratch.floats();
-    const float* w = data.w + d * panels * l.inputs * kGatePanel;
-    const float* r = data.r + d * panels * l.hidden * kGatePanel;
-    const auto sums = [&](const float* x, const float* state, float* out) {
-      std::fill_n(out, scratch.gates, 0.0f);
-      add_gates(x, l.inputs, w, panels, out);
-      add_gates(state, l.hidden, r, panels, out);
-    };
-    std::fill_n(h, 2 * scratch.state, 0.0f);
-    const auto cells = [&](const float* gates, const float* peepholes, float* new_h, float* new_c) {
-      update_cells(l.rule(d), gates, peepholes, new_h, new_c);
-    };
-    run_sequence(l, data, d, b, h, h + scratch.state, h + 2 * scratch.state, sums, cells);
-  };
-  const auto sequences = static_cast<std::size_t>(l.directions * l.batch);
-  parallel(args.pool, sequences, sequence);
-}
-
-constexpr KernelDef kPanels = kernel_def<Lstm, run>("lstm_panels");
-constexpr const KernelDef* kKernels[] = {&kPanels};
+constexpr const KernelDef* kKernels[] = {&kLstmPanels};
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Lstm l = lstm_of(node);
   if (node.dtype(kX) != DType::f32 || l.batch == 0) return;
   Offer o;
-  o.call = {kPanels, l};
+  o.call = {kLstmPanels, l};
   for (int i = 0; i < node.input_count(); ++i) {
     o.in.push_back(node.has(i) ? Layout::row_major(node.shape(i)) : Layout());
   }
@@ -334,7 +196,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
             static_cast<double>(l.hidden) * static_cast<double>(l.inputs + l.hidden);
   o.efficiency = 0.1;  // every weight is read once a step
   const std::int64_t floats =
-      checked_mul(checked_mul(l.directions, l.batch), Scratch(l.hidden).floats());
+      checked_mul(checked_mul(l.directions, l.batch), LstmScratch(l.hidden).floats());
   o.scratch_bytes = static_cast<std::size_t>(floats) * sizeof(float);
   out.push_back(std::move(o));
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product over the last two axes with broadcast batches, as numpy.matmul. Input 2, which no
 // file gives, is a bias: one element for each column.
+#include "kernels/gemm/matmul.h"
+
 #include <algorithm>
 
 #include "base/checked.h"
 #include "base/text.h"
 #include "graph/import_rule.h"
 #include "graph/op_def.h"
-#include "kernels/elementwise/functions.h"
-#include "kernels/gemm/matrix.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
 
@@ -119,79 +119,6 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
-struct MatMulParams {
-  std::int64_t m = 1, n = 1, k = 1;
-  MatrixBatches batches;
-  EpiloguePorts ports;
-  Activation activation;
-  /// Slopes along axis 1 where the panels run along another: applied to the product afterwards,
-  /// `leaks` times, to `leak_rows` rows of `leak_columns` elements, one slope a row.
-  std::int64_t leaks = 0, leak_rows = 0, leak_columns = 0;
-  bool b_heavy = false;  ///< b is more bytes than the rest
-  int threads = 1;
-
-  void fields(Archive& a) {
-    a("m", m)("n", n)("k", k)("batches", batches)("ports", ports)("activation", activation);
-    a("leaks", leaks)("leak_rows", leak_rows)("leak_columns", leak_columns);
-    a("b_heavy", b_heavy)("threads", threads);
-  }
-};
-
-struct MatMul {
-  MatrixProduct product;
-  EpiloguePorts ports;
-  std::int64_t leaks = 0;
-  ElementwiseCall leak;
-};
-
-MatMul bind(const MatMulParams& p) {
-  MatMul b;
-  b.product.m = p.m;
-  b.product.n = p.n;
-  b.product.k = p.k;
-  b.product.batches = p.batches;
-  b.product.prepare(p.threads, p.b_heavy);
-  b.ports = p.ports;
-  b.product.gemm.one_slope = p.ports.one_slope;
-  b.leaks = p.leaks;
-  if (p.leaks == 0) {
-    b.product.gemm.activation = p.activation;
-  } else {
-    b.leak.fn = Fn::prelu;
-    b.leak.rows = p.leak_rows;
-    b.leak.n = p.leak_columns;
-    b.leak.scalar[1] = true;
-  }
-  return b;
-}
-
-/// prelu over the whole output, in place.
-void run_leaks(const MatMul& b, const KernelArgs& args) noexcept {
-  const float* slope = args.optional_input<float>(b.ports.slope);
-  const std::int64_t rows = b.leak.rows;
-  parallel(args.pool, static_cast<std::size_t>(b.leaks * rows), [&](std::size_t i) {
-    ElementwiseCall call = b.leak;
-    const auto row = static_cast<std::int64_t>(i);
-    call.rows = 1;
-    call.out = args.output<float>(0) + row * call.n;
-    call.in[0] = call.out;
-    call.in[1] = slope + row % rows;
-    run_elementwise(call);
-  });
-}
-
-void run(const MatMul& b, const KernelArgs& args) noexcept {
-  PixelGemmCall call;
-  call.weights = args.input<float>(1);
-  call.bias = args.optional_input<float>(b.ports.bias);
-  call.residual = args.optional_input<float>(b.ports.residual);
-  call.slope = args.optional_input<float>(b.ports.slope);
-  call.out = args.output<float>(0);
-  multiply(b.product, args.input<float>(0), call, args.pool);
-  if (b.leaks > 0) run_leaks(b, args);
-}
-
-constexpr KernelDef kMatMul = kernel_def<MatMulParams, bind, run>("matmul_panels");
 constexpr const KernelDef* kKernels[] = {&kMatMul};
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
@@ -225,7 +152,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     p.leak_rows = y[1];
     p.leak_columns = y.elements() / y[0] / y[1];
   }
-  const PixelGemm gemm = bind(p).product.gemm;
+  const PixelGemm gemm = matmul_gemm(p);
 
   Offer o;
   o.call = {kMatMul, p};

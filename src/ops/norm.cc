@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation over axes of the input itself: instance, layer, local response.
+#include "kernels/rows/norm.h"
+
 #include <cmath>
 
-#include "base/thread_pool.h"
-#include "kernels/rows/axis_loops.h"
-#include "kernels/rows/rows.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/shapes.h"
@@ -63,126 +62,6 @@ void instance_reference(const ReferenceArgs& args) {
   });
 }
 
-/// Moments over the pixels of every channel of every image, whatever lies innermost: channels, and
-/// then as many as are contiguous are taken together, or pixels.
-struct InstanceNorm {
-  static constexpr std::int64_t kColumns = 64;
-
-  std::vector<StridedLoop<2>> over;   ///< images and channels: strides of x, of scale and bias
-  std::vector<StridedLoop<1>> along;  ///< pixels
-  std::int64_t columns = 1;           ///< contiguous channels
-  std::int64_t run = 1;               ///< contiguous pixels
-  std::int64_t rows = 1,
-               stride = 0;  ///< the innermost loop of pixels where channels are contiguous
-  std::int64_t pixels = 1;
-  float epsilon = 0;
-
-  void operator()(const KernelArgs& args) const noexcept {
-    const std::int64_t chunks = ceil_div(columns, kColumns);
-    parallel(args.pool, at(loop_count(over) * chunks), [&](std::size_t task) {
-      const auto i = static_cast<std::int64_t>(task);
-      const std::int64_t first = i % chunks * kColumns;
-      const auto offset = loop_offset(over, i / chunks);
-      channels(args.input<float>(0) + offset[0] + first, args.output<float>(0) + offset[0] + first,
-               args.input<float>(1) + offset[1] + first, args.input<float>(2) + offset[1] + first,
-               std::min(kColumns, columns - first));
-    });
-  }
-
-  /// Adds what f(x, sums) adds for each innermost loop. Loop by loop, so that the sums of many
-  /// pixels do not lose what they are made of.
-  template <class F>
-  void gather(const float* x, std::int64_t n, float* mean_of, F f) const noexcept {
-    std::array<double, kColumns> sums{};
-    for_each_offset(along.data(), along.size(), [&](const auto& offset) {
-      std::array<float, kColumns> part{};
-      f(x + offset[0], part.data());
-      for (std::int64_t v = 0; v < n; ++v) sums[at(v)] += static_cast<double>(part[at(v)]);
-    });
-    for (std::int64_t v = 0; v < n; ++v) {
-      mean_of[v] = static_cast<float>(sums[at(v)] / static_cast<double>(pixels));
-    }
-  }
-
-  void channels(const float* x, float* y, const float* scale, const float* bias,
-                std::int64_t n) const noexcept {
-    float mean[kColumns], factor[kColumns];
-    const bool by_row = run > 1;
-    gather(x, n, mean, [&](const float* from, float* sums) {
-      if (by_row) {
-        *sums = reduce_row(Reduction::sum, from, run, 0);
-      } else {
-        reduce_columns(Reduction::sum, from, stride, rows, n, sums);
-      }
-    });
-    gather(x, n, factor, [&](const float* from, float* sums) {
-      if (by_row) {
-        *sums = deviation_row(from, run, *mean, 0);
-      } else {
-        deviation_columns(from, stride, rows, n, mean, sums);
-      }
-    });
-    for (std::int64_t v = 0; v < n; ++v) factor[v] = scale[v] / std::sqrt(factor[v] + epsilon);
-    for_each_offset(along.data(), along.size(), [&](const auto& offset) {
-      if (by_row) {
-        normalise_row(x + offset[0], y + offset[0], run, *mean, *factor, *bias);
-      } else {
-        normalise_columns(x + offset[0], y + offset[0], stride, rows, n, mean, factor, bias);
-      }
-    });
-  }
-};
-
-std::optional<InstanceNorm> instance_norm_of(const Mapping& mapping, const Mapping& parameter) {
-  const auto is_pixel = [](int i) { return i >= 2; };
-  if (!no_tails(mapping, is_pixel)) return std::nullopt;
-  InstanceNorm k;
-  const Follower follower{parameter, {-1, 0, -1, -1, -1, -1, -1, -1}};
-  for (const Digit& d : mapping.linear_digits()) {
-    if (d.e == 1 || is_pixel(d.dim)) continue;
-    k.over.push_back({d.e, {d.stride, follower_stride(follower, d)}});
-  }
-  std::ranges::sort(k.over, [](const auto& a, const auto& b) { return a.stride[0] > b.stride[0]; });
-  k.over = fuse_loops(k.over);
-  k.along = loops_along(mapping, is_pixel);
-  k.columns = take_run(k.over);
-  if (k.columns == 1) {
-    k.run = take_run(k.along);
-  } else if (!k.along.empty()) {
-    k.rows = k.along.back().extent;
-    k.stride = k.along.back().stride[0];
-    k.along.pop_back();
-  }
-  k.pixels = product(mapping.shape().extents(), 2, mapping.shape().rank());
-  return k;
-}
-
-struct InstanceNormParams {
-  Mapping mapping;    ///< of x and y
-  Mapping parameter;  ///< of scale and bias
-  float epsilon = 0;
-
-  void fields(Archive& a) { a("mapping", mapping)("parameter", parameter)("epsilon", epsilon); }
-};
-
-struct BoundInstanceNorm {
-  InstanceNorm norm;
-  TailZero tails;
-};
-
-BoundInstanceNorm bind_instance_norm(const InstanceNormParams& p) {
-  BoundInstanceNorm b{*instance_norm_of(p.mapping, p.parameter), TailZero(p.mapping)};
-  b.norm.epsilon = p.epsilon;
-  return b;
-}
-
-void run_instance_norm(const BoundInstanceNorm& b, const KernelArgs& args) noexcept {
-  b.norm(args);
-  b.tails.run(args.out[0]);
-}
-
-constexpr KernelDef kInstanceNorm =
-    kernel_def<InstanceNormParams, bind_instance_norm, run_instance_norm>("instance_norm");
 constexpr const KernelDef* kInstanceNormKernels[] = {&kInstanceNorm};
 
 void instance_offers(const OfferRequest& request, std::vector<Offer>& out) {
@@ -200,8 +79,8 @@ void instance_offers(const OfferRequest& request, std::vector<Offer>& out) {
     const Layout one = in.without(others).renamed(channel, parameter.axes());
     const InstanceNormParams params{mapping, Mapping(one, parameter, sizeof(float)),
                                     node.attrs().real("epsilon", 1e-5f)};
-    const auto kernel = instance_norm_of(params.mapping, params.parameter);
-    if (!kernel) continue;
+    const InstanceNormFit fit = instance_norm_fit(params);
+    if (fit == InstanceNormFit::none) continue;
     Offer offer;
     offer.call = {kInstanceNorm, params};
     offer.in = {in, one, one};
@@ -209,7 +88,7 @@ void instance_offers(const OfferRequest& request, std::vector<Offer>& out) {
     offer.in_place = 0;
     // x is read three times.
     offer.flops = 16 * static_cast<double>(x.elements());
-    offer.efficiency = kernel->run > 1 || kernel->columns > 1 ? 0.2 : 0.02;
+    offer.efficiency = fit == InstanceNormFit::runs ? 0.2 : 0.02;
     out.push_back(std::move(offer));
   }
 }
@@ -267,54 +146,6 @@ void layer_reference(const ReferenceArgs& args) {
   });
 }
 
-/// Moments over runs of contiguous elements.
-struct LayerNorm {
-  static constexpr std::int64_t kTaskElements = 16384;
-
-  std::vector<StridedLoop<1>> over;  ///< where the runs begin
-  std::int64_t run = 1;
-  float epsilon = 0;
-
-  void operator()(const KernelArgs& args) const noexcept {
-    const float* bias = args.optional_input<float>(2);
-    const std::int64_t runs = loop_count(over);
-    const std::int64_t group = std::max<std::int64_t>(kTaskElements / run, 1);
-    parallel(args.pool, at(ceil_div(runs, group)), [&](std::size_t task) {
-      const std::int64_t first = static_cast<std::int64_t>(task) * group;
-      for (std::int64_t i = first; i < std::min(first + group, runs); ++i) {
-        const std::int64_t offset = loop_offset(over, i)[0];
-        const float* x = args.input<float>(0) + offset;
-        const auto count = static_cast<float>(run);
-        const float mean = reduce_row(Reduction::sum, x, run, 0) / count;
-        const float variance = deviation_row(x, run, mean, 0) / count;
-        normalise_row_by_element(x, args.output<float>(0) + offset, run, mean,
-                                 1 / std::sqrt(variance + epsilon), args.input<float>(1), bias);
-      }
-    });
-  }
-};
-
-struct LayerNormParams {
-  Mapping mapping;  ///< of x and y
-  int axis = 0;     ///< the first that is normalised
-  float epsilon = 0;
-
-  void fields(Archive& a) { a("mapping", mapping)("axis", axis)("epsilon", epsilon); }
-};
-
-LayerNorm bind_layer_norm(const LayerNormParams& p) {
-  const Shape& shape = p.mapping.shape();
-  LayerNorm k;
-  k.run = product(shape.extents(), p.axis, shape.rank());
-  k.over = loops_along(p.mapping, [&](int i) { return i < p.axis; });
-  k.epsilon = p.epsilon;
-  return k;
-}
-
-void run_layer_norm(const LayerNorm& norm, const KernelArgs& args) noexcept { norm(args); }
-
-constexpr KernelDef kLayerNorm =
-    kernel_def<LayerNormParams, bind_layer_norm, run_layer_norm>("layer_norm");
 constexpr const KernelDef* kLayerNormKernels[] = {&kLayerNorm};
 
 /// In layouts in which the normalised axes are one run, with a scale and a bias of their extents.
@@ -335,14 +166,12 @@ void layer_offers(const OfferRequest& request, std::vector<Offer>& out) {
       if (parameter[k] != (k + shift < axis ? 1 : x[k + shift])) return;
     }
   }
-  const auto normalised = [&](int i) { return i >= axis; };
   for (const Layout& layout : elementwise_layouts(request)) {
     const Mapping mapping(layout, node.output().shape, sizeof(float));
-    const auto along = loops_along(mapping, normalised);
-    const bool contiguous = along.empty() || (along.size() == 1 && along[0].stride[0] == 1);
-    if (!contiguous || !mapping.bijective()) continue;
+    const LayerNormParams params{mapping, axis, node.attrs().real("epsilon", 1e-5f)};
+    if (!layer_norm_fits(params)) continue;
     Offer offer;
-    offer.call = {kLayerNorm, LayerNormParams{mapping, axis, node.attrs().real("epsilon", 1e-5f)}};
+    offer.call = {kLayerNorm, params};
     for (int i = 0; i < node.input_count(); ++i) {
       offer.in.push_back(node.has(i) ? broadcast_follower(node, i, layout).mapping.layout()
                                      : Layout());
@@ -394,55 +223,6 @@ void lrn_reference(const ReferenceArgs& args) {
   });
 }
 
-struct LrnParams {
-  Mapping mapping;  ///< of x and y
-  std::int64_t before = 0, after = 0;
-  float alpha = 0, beta = 0, bias = 0;  ///< alpha is divided by the size already
-
-  void fields(Archive& a) {
-    a("mapping", mapping)("before", before)("after", after);
-    a("alpha", alpha)("beta", beta)("bias", bias);
-  }
-};
-
-bool is_channel(int i) { return i == 1; }
-
-struct Lrn {
-  LrnCall call;
-  std::vector<StridedLoop<1>> over;
-  std::int64_t columns = 1;
-  TailZero tails;
-};
-
-/// Nothing unless the channels are one loop and pixels are contiguous.
-std::optional<Lrn> lrn_of(const LrnParams& p) {
-  const auto along = loops_along(p.mapping, is_channel);
-  if (along.size() != 1 || !no_tails(p.mapping, is_channel)) return std::nullopt;
-  Lrn lrn{{p.mapping.shape()[1], along[0].stride[0], p.before, p.after, p.alpha, p.beta, p.bias},
-          loops_along(p.mapping, [](int i) { return !is_channel(i); }),
-          1,
-          TailZero(p.mapping)};
-  lrn.columns = take_run(lrn.over);
-  if (lrn.columns == 1) return std::nullopt;
-  return lrn;
-}
-
-Lrn bind_lrn(const LrnParams& p) { return *lrn_of(p); }
-
-void run_lrn(const Lrn& lrn, const KernelArgs& args) noexcept {
-  constexpr std::int64_t kColumns = 64;
-  const std::int64_t chunks = ceil_div(lrn.columns, kColumns);
-  parallel(args.pool, at(loop_count(lrn.over) * chunks), [&](std::size_t task) {
-    const auto i = static_cast<std::int64_t>(task);
-    const std::int64_t first = i % chunks * kColumns;
-    const std::int64_t offset = loop_offset(lrn.over, i / chunks)[0] + first;
-    lrn_columns(lrn.call, args.input<float>(0) + offset, args.output<float>(0) + offset,
-                std::min(kColumns, lrn.columns - first));
-  });
-  lrn.tails.run(args.out[0]);
-}
-
-constexpr KernelDef kLrn = kernel_def<LrnParams, bind_lrn, run_lrn>("lrn_columns");
 constexpr const KernelDef* kLrnKernels[] = {&kLrn};
 
 /// In layouts that keep the channels in one digit, with contiguous pixels below them.
@@ -460,7 +240,7 @@ void lrn_offers(const OfferRequest& request, std::vector<Offer>& out) {
   if (!(params.bias > 0) || params.alpha < 0) return;
   for (const Layout& layout : elementwise_layouts(request)) {
     params.mapping = Mapping(layout, node.output().shape, sizeof(float));
-    if (!lrn_of(params)) continue;
+    if (!lrn_fits(params)) continue;
     Offer offer;
     offer.call = {kLrn, params};
     offer.in = {broadcast_follower(node, 0, layout).mapping.layout()};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over axes, arg_max and arg_min, cumulative sums.
+#include "kernels/rows/reduce.h"
+
 #include <cmath>
 
-#include "base/thread_pool.h"
-#include "kernels/rows/axis_loops.h"
-#include "kernels/rows/reductions.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -290,98 +289,6 @@ void cumulative_reference(const ReferenceArgs& args) {
   });
 }
 
-enum class Finish { plain, mean, root };
-
-struct ReduceParams {
-  Mapping to;
-  Follower from;
-  Ints axes;
-
-  void fields(Archive& a) { a("to", to)("from", from)("axes", axes); }
-
-  bool along(int i) const { return std::ranges::binary_search(axes, i); }
-
-  /// Elements that become one.
-  std::int64_t count() const {
-    std::int64_t n = 1;
-    for (const std::int64_t axis : axes) n *= from.mapping.shape()[static_cast<int>(axis)];
-    return n;
-  }
-};
-
-constexpr bool tails_join(Reduction kind) {
-  return kind != Reduction::max && kind != Reduction::min;
-}
-
-struct BoundReduction {
-  StridedReduction reduction;
-  TailZero tails;
-};
-
-template <Reduction K, Finish End>
-BoundReduction bind_reduction(const ReduceParams& p) {
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  const auto along = [&](int i) { return p.along(i); };
-  BoundReduction b{*strided_reduction(p.to, p.from, p.axes), TailZero(p.to)};
-  StridedReduction& r = b.reduction;
-  if (!tails_join(K) && !no_tails(p.from.mapping, along))
-    r.runs = runs_along(p.from.mapping, along);
-  r.kind = K;
-  r.start = K == Reduction::max ? -infinity : K == Reduction::min ? infinity : 0.0f;
-  if (End == Finish::mean) r.scale = static_cast<float>(1.0 / static_cast<double>(p.count()));
-  r.root = End == Finish::root;
-  return b;
-}
-
-void run_reduction(const BoundReduction& b, const KernelArgs& args) noexcept {
-  b.reduction(args.input<float>(0), args.output<float>(0), args.pool);
-  b.tails.run(args.out[0]);
-}
-
-struct ArgParams {
-  ReduceParams reduce;
-  bool last = false;  ///< of equal elements the last, not the first
-
-  void fields(Archive& a) { a("reduce", reduce)("last", last); }
-};
-
-template <bool Max>
-struct BoundArg {
-  ArgKernel<Max> kernel;
-  TailZero tails;
-};
-
-template <bool Max>
-BoundArg<Max> bind_arg(const ArgParams& p) {
-  auto over = digit_loops<2>(p.reduce.to, {p.reduce.from});
-  const std::int64_t columns = take_run(over);
-  return {
-      {std::move(over), runs_along(p.reduce.from.mapping, [&](int i) { return p.reduce.along(i); }),
-       columns, p.last},
-      TailZero(p.reduce.to)};
-}
-
-template <bool Max>
-void run_arg(const BoundArg<Max>& b, const KernelArgs& args) noexcept {
-  b.kernel(args.input<float>(0), args.output<std::int64_t>(0), args.pool);
-  b.tails.run(args.out[0]);
-}
-
-template <Reduction K, Finish End = Finish::plain>
-constexpr KernelDef reduce_row(std::string_view name) {
-  return kernel_def<ReduceParams, bind_reduction<K, End>, run_reduction>(name);
-}
-
-constexpr KernelDef kSum = reduce_row<Reduction::sum>("reduce_sum");
-constexpr KernelDef kMean = reduce_row<Reduction::sum, Finish::mean>("reduce_mean");
-constexpr KernelDef kL1 = reduce_row<Reduction::sum_abs>("reduce_l1");
-constexpr KernelDef kL2 = reduce_row<Reduction::sum_square, Finish::root>("reduce_l2");
-constexpr KernelDef kSumSquare = reduce_row<Reduction::sum_square>("reduce_sum_square");
-constexpr KernelDef kMax = reduce_row<Reduction::max>("reduce_max");
-constexpr KernelDef kMin = reduce_row<Reduction::min>("reduce_min");
-constexpr KernelDef kArgMax = kernel_def<ArgParams, bind_arg<true>, run_arg<true>>("arg_max");
-constexpr KernelDef kArgMin = kernel_def<ArgParams, bind_arg<false>, run_arg<false>>("arg_min");
-
 /// For OpDef::kernels.
 template <const KernelDef& Row>
 constexpr const KernelDef* kOnly[] = {&Row};
@@ -430,17 +337,16 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     params.axes = node.attrs().integers("axes");
     params.from = kept.input(layout, sizeof(float));
     params.to = kept.output(layout, sizeof(float));
-    const auto reduction = strided_reduction(params.to, params.from, params.axes);
-    if (!reduction) continue;
-    const bool listed =
-        !TailsJoin && !no_tails(params.from.mapping, [&](int i) { return params.along(i); });
+    const ReductionFit fit = reduction_fit(params);
+    if (fit == ReductionFit::none) continue;
+    const bool listed = !TailsJoin && reduces_tails(params);
     if (listed && params.count() > kLongest) continue;
     Offer offer;
     offer.in = {layout};
     offer.out = {params.to.layout()};
     offer.flops = 2 * static_cast<double>(x.elements());
     // A call for each short run costs more than what is in it.
-    offer.efficiency = reduction->columns > 1 || reduction->run >= 64 ? 0.2 : 0.005;
+    offer.efficiency = fit == ReductionFit::runs ? 0.2 : 0.005;
     offer.call = {*node.node().op->kernels[0], std::move(params)};
     out.push_back(std::move(offer));
   }
@@ -522,27 +428,27 @@ constexpr OpDef record(std::string_view name, std::span<const ForeignName> alias
 
 constexpr OpDef kReduce[] = {
     record("reduce_sum", named<Onnx<"ReduceSum">, Tflite<"SUM", import_reduce<"reduce_sum">>>,
-           infer_reduce_numbers, reference<Sum>, offers<true>, kOnly<kSum>),
+           infer_reduce_numbers, reference<Sum>, offers<true>, kOnly<kReduceSum>),
     record("reduce_mean", named<Onnx<"ReduceMean">, Tflite<"MEAN", import_reduce<"reduce_mean">>>,
-           infer_reduce_numbers, reference<Mean>, offers<true>, kOnly<kMean>),
+           infer_reduce_numbers, reference<Mean>, offers<true>, kOnly<kReduceMean>),
     record("reduce_prod",
            named<Onnx<"ReduceProd">, Tflite<"REDUCE_PROD", import_reduce<"reduce_prod">>>,
            infer_reduce_numbers, reference<Prod>),
     record("reduce_l1", onnx<"ReduceL1">, infer_reduce_numbers, reference<L1>, offers<true>,
-           kOnly<kL1>),
+           kOnly<kReduceL1>),
     record("reduce_l2",
            named<Onnx<"ReduceL2">, Tflite<"L2_NORMALIZATION", import_l2_normalization>>,
-           infer_reduce_numbers, reference<L2>, offers<true>, kOnly<kL2>),
+           infer_reduce_numbers, reference<L2>, offers<true>, kOnly<kReduceL2>),
     record("reduce_sum_square", onnx<"ReduceSumSquare">, infer_reduce_numbers, reference<SumSquare>,
-           offers<true>, kOnly<kSumSquare>),
+           offers<true>, kOnly<kReduceSumSquare>),
     record("reduce_log_sum", onnx<"ReduceLogSum">, infer_reduce_numbers, reference<LogSum>),
     record("reduce_log_sum_exp", onnx<"ReduceLogSumExp">, infer_log_sum_exp, log_sum_exp_reference),
     record("reduce_max",
            named<Onnx<"ReduceMax">, Tflite<"REDUCE_MAX", import_reduce<"reduce_max">>>,
-           infer_reduce, extreme_reference<true>, offers<false>, kOnly<kMax>),
+           infer_reduce, extreme_reference<true>, offers<false>, kOnly<kReduceMax>),
     record("reduce_min",
            named<Onnx<"ReduceMin">, Tflite<"REDUCE_MIN", import_reduce<"reduce_min">>>,
-           infer_reduce, extreme_reference<false>, offers<false>, kOnly<kMin>),
+           infer_reduce, extreme_reference<false>, offers<false>, kOnly<kReduceMin>),
     record("arg_max", named<Onnx<"ArgMax">, Tflite<"ARG_MAX", import_arg<"arg_max">>>, infer_arg,
            arg_reference<true>, arg_offers, kOnly<kArgMax>),
     record("arg_min", named<Onnx<"ArgMin">, Tflite<"ARG_MIN", import_arg<"arg_min">>>, infer_arg,

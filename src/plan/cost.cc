@@ -26,11 +26,19 @@ double reference_us(const Rates& rates, double flops, double elements) {
 }
 
 double conversion_us(const Rates& rates, const Target& target, const Conversion& conversion) {
-  if (conversion.is_alias()) return 0;
-  const std::string kernel = conversion.kernel();
   double rate = rates.shuffle_gb_per_s;
-  if (kernel.starts_with("copy")) rate = rates.copy_gb_per_s;
-  if (kernel.starts_with("strided")) rate = rates.generic_gb_per_s;
+  switch (conversion.speed()) {
+    case Conversion::Speed::none:
+      return 0;
+    case Conversion::Speed::copy:
+      rate = rates.copy_gb_per_s;
+      break;
+    case Conversion::Speed::single:
+      rate = rates.generic_gb_per_s;
+      break;
+    case Conversion::Speed::shuffle:
+      break;
+  }
   return rates.call_us +
          static_cast<double>(conversion.bytes_moved()) / (rate * 1e3 * bandwidth_scale(target));
 }

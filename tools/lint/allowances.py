@@ -5,8 +5,6 @@ needed is itself a breach."""
 # Files over the limit, and the lines they have: they may not grow.
 LONG_FILES = {
     "cli/deploy_test.cc": 608,
-    "src/convert/kernels_transpose-inl.h": 713,
-    "src/kernels/window/slide.cc": 608,
 }
 
 # Functions over the limit: "path: name", and their lines.

@@ -44,7 +44,7 @@ def library(tree):
 class Rooms:
     seen: dict       # room: rooms and headers that it includes
     generated: set   # headers that the build writes
-    libraries: dict  # library: rooms and files that include it
+    libraries: dict  # library, or a header of ours: rooms and files that include it
 
 
 def read_rooms(text):
@@ -106,11 +106,14 @@ def check_rooms(tree):
             if not m or m[2] in rooms.generated:
                 continue
             header, first = m[2], m[2].split("/")[0]
-            if first in rooms.libraries:
-                homes = rooms.libraries[first]
+            reserved = header if header in rooms.libraries else first if first in rooms.libraries else None
+            if reserved is not None:
+                homes = rooms.libraries[reserved]
                 if not file.is_test and room not in homes and file.path.removeprefix("src/") not in homes:
-                    yield file.path, number, f"<{first}> belongs to {', '.join(sorted(homes))}"
-                continue
+                    yield file.path, number, f"<{reserved}> belongs to {', '.join(sorted(homes))}"
+                    continue
+                if reserved == first:
+                    continue
             if m[1] == "<" and first not in rooms.seen:
                 continue
             if "/" not in header:

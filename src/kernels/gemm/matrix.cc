@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "kernels/layouts.h"
 
 namespace stowage {

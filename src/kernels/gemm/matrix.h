@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "base/archive.h"
-#include "base/thread_pool.h"
 #include "kernels/gemm/task_grid.h"
 #include "kernels/gemm/tiles.h"
 #include "stowage/layout.h"
 
 namespace stowage {
+
+class ThreadPool;
 
 /// Batches of matrix products, row-major over some axes, with broadcast operands.
 struct MatrixBatches {

@@ -6,11 +6,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "kernels/post.h"
 #include "kernels/window/window.h"
 
 namespace stowage {
+
+class ThreadPool;
 
 struct Slide {
   enum class Kind { depthwise, max, average } kind = Kind::max;

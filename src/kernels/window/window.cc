@@ -16,4 +16,13 @@ TapRange taps_within(const Window& w, std::size_t axis, std::int64_t o, std::int
           std::clamp(end, std::min(begin, w.kernel[axis]), w.kernel[axis])};
 }
 
+std::vector<std::int64_t> count_taps(const Window& w, std::size_t axis, bool count_padding) {
+  const std::int64_t lo = count_padding ? -w.pad_begin[axis] : 0;
+  const std::int64_t hi = w.in[axis] + (count_padding ? w.pad_end[axis] : 0);
+  std::vector<std::int64_t> counts;
+  for (std::int64_t o = 0; o < w.out[axis]; ++o)
+    counts.push_back(taps_within(w, axis, o, lo, hi).count());
+  return counts;
+}
+
 }  // namespace stowage

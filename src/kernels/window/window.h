@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "base/archive.h"
 
@@ -44,5 +45,9 @@ TapRange taps_within(const Window& w, std::size_t axis, std::int64_t o, std::int
 inline TapRange taps_inside(const Window& w, std::size_t axis, std::int64_t o) {
   return taps_within(w, axis, o, 0, w.in[axis]);
 }
+
+/// How many taps count at each output index of an axis: those inside the input, or inside the
+/// padded input.
+std::vector<std::int64_t> count_taps(const Window& w, std::size_t axis, bool count_padding);
 
 }  // namespace stowage

@@ -2,65 +2,12 @@
 // The offer of depthwise convolution.
 #include "ops/conv/depthwise.h"
 
-#include "base/checked.h"
 #include "base/text.h"
 #include "kernels/gemm/tiles.h"
-#include "kernels/window/slide.h"
 #include "ops/conv/pixel_conv.h"
+#include "ops/conv/window.h"
 
 namespace stowage {
-
-namespace {
-
-struct DepthwiseParams {
-  Window w;
-  std::int64_t images = 1, channels = 1, multiplier = 1;
-  bool in_blocked = true, out_blocked = true;
-  EpiloguePorts ports;
-  Activation activation;
-  int threads = 1;
-
-  void fields(Archive& a) {
-    a("w", w)("images", images)("channels", channels)("multiplier", multiplier);
-    a("in_blocked", in_blocked)("out_blocked", out_blocked)("ports", ports);
-    a("activation", activation)("threads", threads);
-  }
-};
-
-struct Depthwise {
-  Slide slide;
-  EpiloguePorts ports;
-  int threads = 1;
-};
-
-Depthwise bind(const DepthwiseParams& p) {
-  Depthwise d{{}, p.ports, p.threads};
-  d.slide.kind = Slide::Kind::depthwise;
-  d.slide.w = p.w;
-  d.slide.images = p.images;
-  d.slide.channels = p.channels;
-  d.slide.multiplier = p.multiplier;
-  d.slide.activation = p.activation;
-  d.slide.one_slope = p.ports.one_slope;
-  place(d.slide, {p.in_blocked, p.out_blocked});
-  return d;
-}
-
-void run(const Depthwise& d, const KernelArgs& args) noexcept {
-  SlideCall call;
-  call.in = args.input<float>(0);
-  call.weights = args.input<float>(1);
-  call.bias = args.optional_input<float>(d.ports.bias);
-  call.residual = args.optional_input<float>(d.ports.residual);
-  call.slope = args.optional_input<float>(d.ports.slope);
-  call.out = args.output<float>(0);
-  call.pool = args.pool;
-  slide(d.slide, call, d.threads);
-}
-
-}  // namespace
-
-constexpr KernelDef kConvDepthwise = kernel_def<DepthwiseParams, bind, run>("conv_depthwise");
 
 void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers) {
   const NodeRef& node = request.node;
@@ -83,12 +30,12 @@ void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers) {
   params.ports = epilogue_ports(node);
   params.activation = node.node().epilogue.activation;
   params.threads = request.target.threads;
-  if (!slide_fits(bind(params).slide)) return;
+  if (!slide_fits(depthwise_slide(params))) return;
 
   for (const SlideEnds ends : kSlideEnds) {
     params.in_blocked = ends.in_blocked;
     params.out_blocked = ends.out_blocked;
-    const Slide placed = bind(params).slide;
+    const Slide placed = depthwise_slide(params);
     Offer offer;
     offer.call = {kConvDepthwise, params};
     offer.in.resize(node.node().inputs.size());

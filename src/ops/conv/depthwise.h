@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolution in layouts with blocks of channels.
+// Offers of depthwise convolution.
 #pragma once
 
 #include <vector>
 
 #include "graph/op_def.h"
+#include "kernels/window/depthwise.h"
 
 namespace stowage {
-
-extern const KernelDef kConvDepthwise;
 
 /// For a conv whose groups have one channel in: one out, or a few (a multiplier over 1). Nothing
 /// for others.

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "base/text.h"
 #include "graph/import_rule.h"
 #include "kernels/gemm/tiles.h"
+#include "kernels/layouts.h"
 
 namespace stowage {
 
@@ -39,84 +39,6 @@ Window pool_window(const NodeRef& node) {
   return window_of(node.attrs(), kernel, node.shape(0), node.output().shape);
 }
 
-std::vector<std::int64_t> count_taps(const Window& w, std::size_t axis, bool count_padding) {
-  const std::int64_t lo = count_padding ? -w.pad_begin[axis] : 0;
-  const std::int64_t hi = w.in[axis] + (count_padding ? w.pad_end[axis] : 0);
-  std::vector<std::int64_t> counts;
-  for (std::int64_t o = 0; o < w.out[axis]; ++o)
-    counts.push_back(taps_within(w, axis, o, lo, hi).count());
-  return counts;
-}
-
-namespace {
-
-/// One over the taps that count, at each output index of each axis.
-void fill_scale(Slide& s, bool count_padding) {
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    for (const std::int64_t count : count_taps(s.w, axis, count_padding)) {
-      s.scale[axis].push_back(1.0f / static_cast<float>(std::max<std::int64_t>(count, 1)));
-    }
-  }
-}
-
-struct PoolParams {
-  Slide::Kind kind = Slide::Kind::max;
-  Window w;
-  std::int64_t images = 1, channels = 1;
-  bool in_blocked = true, out_blocked = true;
-  bool whole = false;          ///< the window is the whole input
-  bool count_padding = false;  ///< average: padding counts as taps
-  int threads = 1;
-
-  void fields(Archive& a) {
-    a("kind", kind)("w", w)("images", images)("channels", channels);
-    a("in_blocked", in_blocked)("out_blocked", out_blocked);
-    a("whole", whole)("count_padding", count_padding)("threads", threads);
-  }
-};
-
-struct Pool {
-  Slide slide;
-  int threads = 1;
-};
-
-Slide placed_slide(const PoolParams& p) {
-  Slide s;
-  s.kind = p.kind;
-  s.w = p.w;
-  s.images = p.images;
-  s.channels = p.channels;
-  place(s, {p.in_blocked, p.out_blocked});
-  return s;
-}
-
-Pool bind(const PoolParams& p) {
-  Pool pool{placed_slide(p), p.threads};
-  if (p.kind == Slide::Kind::average && !p.whole) fill_scale(pool.slide, p.count_padding);
-  return pool;
-}
-
-template <bool Whole>
-void run(const Pool& pool, const KernelArgs& args) noexcept {
-  SlideCall call;
-  call.in = args.input<float>(0);
-  call.out = args.output<float>(0);
-  call.pool = args.pool;
-  if (Whole) {
-    slide_global(pool.slide, call, pool.threads);
-  } else {
-    slide(pool.slide, call, pool.threads);
-  }
-}
-
-}  // namespace
-
-constexpr KernelDef kMaxPool[] = {kernel_def<PoolParams, bind, run<false>>("max_pool"),
-                                  kernel_def<PoolParams, bind, run<true>>("max_pool_whole")};
-constexpr KernelDef kAveragePool[] = {
-    kernel_def<PoolParams, bind, run<false>>("average_pool"),
-    kernel_def<PoolParams, bind, run<true>>("average_pool_whole")};
-
 void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer>& offers) {
   const NodeRef& node = request.node;
   const Shape& x = node.shape(0);
@@ -139,7 +61,7 @@ void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer
   for (const SlideEnds ends : kSlideEnds) {
     params.in_blocked = ends.in_blocked;
     params.out_blocked = ends.out_blocked;
-    const Slide placed = placed_slide(params);
+    const Slide placed = pool_slide(params);
     Offer offer;
     offer.call = {kernels[whole ? 1 : 0], params};
     offer.in = {ends.in_blocked ? Layout::blocked(x, 1, lanes) : channels_last(x)};

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/op_def.h"
-#include "kernels/window/slide.h"
+#include "kernels/window/pool.h"
 #include "ops/conv/window.h"
 
 namespace stowage {
@@ -15,13 +15,6 @@ namespace stowage {
 Ints infer_pool(const InferRef& node);
 
 Window pool_window(const NodeRef& node);
-
-/// How many taps count at each output index of an axis: those inside the input, or inside the
-/// padded input.
-std::vector<std::int64_t> count_taps(const Window& w, std::size_t axis, bool count_padding);
-
-/// Windows, and windows that are the whole input.
-extern const KernelDef kMaxPool[2], kAveragePool[2];
 
 /// Offers over blocks of channels for f32.
 void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer>& offers);

@@ -2,11 +2,15 @@
 // Which elements of the input, with which weights, make each index of a resized axis.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "ops/shapes.h"
+#include "base/archive.h"
+#include "base/numbers.h"
 
 namespace stowage {
 
@@ -17,7 +21,7 @@ struct AxisTaps {
   std::vector<bool> outside;        ///< [out]: extrapolated instead
 };
 
-/// What a resize node says, axis by axis.
+/// What a resize says, axis by axis.
 struct ResizeRule {
   std::string mode, place, rounding;
   Ints in, out;
@@ -96,24 +100,6 @@ inline int first_tap(const ResizeRule& r, std::size_t k) {
 }
 
 }  // namespace resize_detail
-
-/// The rule of a node after infer.
-inline ResizeRule resize_rule(const NodeRef& node) {
-  const Attributes& attrs = node.attrs();
-  ResizeRule r;
-  r.mode = attrs.string("mode", "nearest");
-  r.place = attrs.string("coordinate_transformation_mode", "half_pixel");
-  r.rounding = attrs.string("nearest_mode", "round_prefer_floor");
-  r.in = extents_of(node.shape(0));
-  r.out = extents_of(node.output().shape);
-  r.scales = attrs.reals("scales");
-  r.roi = attrs.reals("roi");
-  r.exact = attrs.integer("exact_sizes", 0) != 0;
-  r.exclude = attrs.integer("exclude_outside", 0) != 0;
-  r.antialias = attrs.integer("antialias", 0) != 0;
-  r.cubic_a = attrs.real("cubic_coeff_a", -0.75f);
-  return r;
-}
 
 /// Output index i of the axis is input index i.
 inline bool keeps_axis(const ResizeRule& r, std::size_t k) {

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transpositions that fill no tile: few rows, few columns, interleaves.
+#if defined(STOWAGE_CONVERT_FEW_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_CONVERT_FEW_INL_H
+#undef STOWAGE_CONVERT_FEW_INL_H
+#else
+#define STOWAGE_CONVERT_FEW_INL_H
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "convert/kernels_transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::conversion {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+
+/// kRows rows of na become one row of na * kRows: a vector of each at a time.
+template <int E, int kRows>
+void interleave(const TransposeBlock& t) {
+  using T = typename Element<E>::Type;
+  const hn::ScalableTag<T> d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d)), na = t.na;
+  const Byte* rows[kRows];
+  for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
+  Byte* const first = t.cols[0];
+  for (std::int64_t next = 0; next < na; next += lanes) {
+    const std::int64_t a = std::min(next, na - lanes);
+    const auto row = [&](int k) {
+      return hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
+    };
+    Byte* const at = first + a * kRows * E;
+    prefetch_ahead(at, kBlocks * 16 * kRows);
+    T* const to = reinterpret_cast<T*>(at);
+    if constexpr (kRows == 2) hn::StoreInterleaved2(row(0), row(1), d, to);
+    if constexpr (kRows == 3) hn::StoreInterleaved3(row(0), row(1), row(2), d, to);
+    if constexpr (kRows == 4) hn::StoreInterleaved4(row(0), row(1), row(2), row(3), d, to);
+  }
+}
+
+using Order = std::array<Byte, 16>;  ///< of bytes; 0x80: zero
+using Orders = std::array<Order, 17>;
+
+/// kM rows of n elements, one after the other, as columns of kM elements; by n.
+template <int E, int kM>
+constexpr Orders spread_orders() {
+  Orders out{};
+  for (int n = 1; n * E * kM <= 16; ++n) {
+    for (int i = 0; i < 16; ++i) {
+      const int column = i / (E * kM), row = i % (E * kM) / E;
+      out[static_cast<std::size_t>(n)][static_cast<std::size_t>(i)] =
+          static_cast<Byte>(column < n ? (row * n + column) * E + i % E : 0x80);
+    }
+  }
+  return out;
+}
+
+/// Columns of kP elements, of which n count, without what lies between them; by n.
+template <int E, int kP>
+constexpr Orders press_orders() {
+  Orders out{};
+  for (int n = 1; n <= kP; ++n) {
+    for (int i = 0; i < 16; ++i) {
+      const int column = i / (n * E), rest = i % (n * E);
+      out[static_cast<std::size_t>(n)][static_cast<std::size_t>(i)] =
+          static_cast<Byte>(column < 16 / (kP * E) ? column * kP * E + rest : 0x80);
+    }
+  }
+  return out;
+}
+
+/// Dense rows of so few columns that kM of them are read at once, as one row of a tile whose
+/// elements are kM times as wide.
+template <int E, int kM>
+void few_columns(const TransposeBlock& t) {
+  constexpr int kWide = E * kM, kL = 16 / kWide;
+  constexpr std::int64_t kRows = kBlocks * 16 / E;
+  const TileTag<kWide, kBlocks> d;
+  const std::int64_t na = t.na, run = na * E;
+  static constexpr auto kOrders = spread_orders<E, kM>();
+  const hn::Repartition<Byte, TileTag<kWide, kBlocks> > bytes;
+  const auto pattern =
+      hn::BitCast(d, hn::LoadDup128(bytes, kOrders[static_cast<std::size_t>(na)].data()));
+  const auto move = [&](const Byte* from, std::int64_t b) HWY_ATTR {
+    ArrangedRows<kL, decltype(pattern)> rows(from, kM * run, pattern);
+    tile<kWide, kBlocks>(rows, [&](int j, auto v) HWY_ATTR {
+      if (j < na) write<Writing::ahead>(v, d, t.column(j) + b * E);
+    });
+  };
+  // The last piece of a tile reads 16 bytes, whatever it needs.
+  const std::int64_t reach = (kRows - kM) * run + 16;
+  for (std::int64_t next = 0; next < t.nb; next += kRows) {
+    const std::int64_t b = std::min(next, t.nb - kRows);
+    const Byte* const from = t.row(0) + b * run;
+    if (t.src_end - from >= reach) {
+      move(from, b);
+    } else {
+      alignas(64) Byte copy[kRows * 16 + 16];
+      std::memcpy(copy, from, static_cast<std::size_t>(kRows * run));
+      move(copy, b);
+    }
+  }
+}
+
+/// Calls move(a, to) for all columns, kColumns of them at a time. Columns follow each other without
+/// a gap, and each call writes `reach` bytes, at most kReach, some of them past its columns: where
+/// those are past the end of the block, into a buffer.
+template <int kColumns, int kReach, class Move>
+HWY_INLINE void over_columns(const TransposeBlock& t, std::int64_t column, std::int64_t reach,
+                             const Move& move) {
+  std::int64_t a = 0;
+  for (; a + kColumns <= t.na && (t.na - a) * column >= reach; a += kColumns)
+    move(a, t.cols[0] + a * column);
+  for (; a < t.na; a += kColumns) {
+    const std::int64_t from = std::min(a, t.na - kColumns);
+    Byte last[kReach];
+    move(from, last);
+    std::memcpy(t.cols[0] + from * column, last, static_cast<std::size_t>(kColumns * column));
+  }
+}
+
+/// At most kP rows whose columns follow each other without a gap: columns are padded to kP rows in
+/// registers, as many as 16 bytes hold are pressed together, and written over each other's end.
+template <int E, int kP>
+void few_rows(const TransposeBlock& t) {
+  constexpr int kV = kBlocks > 1 ? 2 : 1, kL = 16 / E, kM = kL / kP;
+  constexpr int kColumns = kV * kL;
+  using T = typename Element<E>::Type;
+  using D = TileTag<E, kV>;
+  const D d;
+  const hn::FixedTag<T, kL> part;
+  const std::int64_t column = t.nb * E;
+  static constexpr auto kOrders = press_orders<E, kP>();
+  const hn::Repartition<Byte, D> bytes;
+  const auto pattern =
+      hn::BitCast(d, hn::LoadDup128(bytes, kOrders[static_cast<std::size_t>(t.nb)].data()));
+  const Byte* rows[kP];
+  for (int k = 0; k < kP; ++k) rows[k] = t.row(std::min<std::int64_t>(k, t.nb - 1));
+  const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
+    prefetch_ahead(to, kColumns * column);
+    hn::Vec<D> x[kP];
+    HWY_UNROLL(16)
+    for (int k = 0; k < kP; ++k) x[k] = hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
+    shuffle_rows<kP>(d, x);
+    if constexpr (kM > 1) {
+      HWY_UNROLL(16)
+      for (int k = 0; k < kP; ++k) x[k] = hn::TableLookupBytes(x[k], pattern);
+    }
+    HWY_UNROLL(16)
+    for (int k = 0; k < kP; ++k, to += kM * column) {
+      if constexpr (kV == 1) hn::StoreU(x[k], part, reinterpret_cast<T*>(to));
+      if constexpr (kV == 2) hn::StoreU(hn::LowerHalf(part, x[k]), part, reinterpret_cast<T*>(to));
+    }
+    if constexpr (kV == 2) {
+      HWY_UNROLL(16)
+      for (int k = 0; k < kP; ++k, to += kM * column)
+        hn::StoreU(hn::UpperHalf(part, x[k]), part, reinterpret_cast<T*>(to));
+    }
+  };
+  over_columns<kColumns, kColumns * 16 + 16>(t, column, kColumns * column + 16, move);
+}
+
+/// Rows that fill no band, whose columns follow each other without a gap: a whole band is written,
+/// each column over the end of the one before. One row more than a band is copied element by
+/// element.
+template <int E, int kB>
+void one_band(const TransposeBlock& t) {
+  constexpr int kL = 16 / E, kRows = kL * kB;
+  using T = typename Element<E>::Type;
+  const TileTag<E, kB> d;
+  const std::int64_t column = t.nb * E;
+  const Byte* table[kRows];
+  for (int k = 0; k < kRows; ++k) table[k] = t.row(std::min<std::int64_t>(k, t.nb - 1));
+  const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
+    prefetch_ahead(to, kL * column);
+    AnyRows<kL> rows{table, a * E};
+    Byte* const first = to;
+    tile<E, kB>(rows, [&](int, auto v) HWY_ATTR {
+      hn::StoreU(v, d, reinterpret_cast<T*>(to));
+      to += column;
+    });
+    if (t.nb > kRows) {
+      const Byte* const row = t.row(kRows) + a * E;
+      Byte* end = first + kRows * E;
+      HWY_UNROLL(16)
+      for (int k = 0; k < kL; ++k, end += column) std::memcpy(end, row + k * E, E);
+    }
+  };
+  over_columns<kL, (kL + 1) * kB * 16>(t, column, (kL - 1) * column + kB * 16, move);
+}
+
+#if HWY_TARGET <= HWY_AVX3
+/// Between kN rows of 16 elements of 4 bytes and 16 columns of kN, one after the other: kN
+/// registers either way. Each register of the result takes elements from all, two sources at a
+/// time.
+template <int kN>
+struct Shuffle {
+  static constexpr int kPairs = (kN + 1) / 2;
+  alignas(64) std::int32_t index[kN][kPairs][16];
+  std::uint16_t mask[kN][kPairs];
+
+  /// `from(i)`: which element of the source becomes element i of the result.
+  template <class F>
+  constexpr explicit Shuffle(F from) : index{}, mask{} {
+    for (int i = 0; i < 16 * kN; ++i) {
+      const int source = from(i), pair = source / 32;
+      index[i / 16][pair][i % 16] = source % 32;
+      mask[i / 16][pair] = static_cast<std::uint16_t>(mask[i / 16][pair] | 1u << (i % 16));
+    }
+  }
+
+  HWY_INLINE __m512i operator()(const __m512i (&x)[kN], int i) const {
+    __m512i out = _mm512_permutex2var_epi32(x[0], _mm512_load_si512(index[i][0]), x[1]);
+    HWY_UNROLL(4)
+    for (int p = 1; p < kPairs; ++p) {
+      const __m512i order = _mm512_load_si512(index[i][p]);
+      if (2 * p + 1 < kN) {
+        out = _mm512_mask_mov_epi32(out, mask[i][p],
+                                    _mm512_permutex2var_epi32(x[2 * p], order, x[2 * p + 1]));
+      } else {
+        out = _mm512_mask_permutexvar_epi32(out, mask[i][p], order, x[2 * p]);
+      }
+    }
+    return out;
+  }
+};
+
+/// kN rows of 4 bytes whose columns follow each other without a gap.
+template <int kN>
+void join_rows(const TransposeBlock& t) {
+  static constexpr Shuffle<kN> kShuffle([](int i) { return i % kN * 16 + i / kN; });
+  const Byte* rows[kN];
+  for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
+  for (std::int64_t next = 0; next < t.na; next += 16) {
+    const std::int64_t a = std::min(next, t.na - 16);
+    Byte* const to = t.cols[0] + a * kN * 4;
+    prefetch_ahead(to, kN * 64);
+    __m512i x[kN];
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(rows[k] + a * 4);
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k) _mm512_storeu_si512(to + k * 64, kShuffle(x, k));
+  }
+}
+
+/// kN columns of 4 bytes whose rows follow each other without a gap.
+template <int kN>
+void part_columns(const TransposeBlock& t) {
+  static constexpr Shuffle<kN> kShuffle([](int i) { return i % 16 * kN + i / 16; });
+  const hn::FixedTag<std::uint32_t, 16> d;
+  for (std::int64_t next = 0; next < t.nb; next += 16) {
+    const std::int64_t b = std::min(next, t.nb - 16);
+    const Byte* const from = t.row(0) + b * kN * 4;
+    __m512i x[kN];
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(from + k * 64);
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k)
+      write<Writing::ahead>(hn::Vec<decltype(d)>{kShuffle(x, k)}, d, t.column(k) + b * 4);
+  }
+}
+
+using Transpose = void (*)(const TransposeBlock&);
+constexpr std::int64_t kLeastShuffled = 5, kMostShuffled = 8;
+constexpr Transpose kJoinRows[] = {join_rows<5>, join_rows<6>, join_rows<7>, join_rows<8>};
+constexpr Transpose kPartColumns[] = {part_columns<5>, part_columns<6>, part_columns<7>,
+                                      part_columns<8>};
+#endif
+
+/// One row of three columns, interleaved, becomes three.
+template <int E>
+void three_columns(const TransposeBlock& t) {
+  using T = typename Element<E>::Type;
+  const hn::ScalableTag<T> d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t next = 0; next < t.nb; next += lanes) {
+    const std::int64_t b = std::min(next, t.nb - lanes);
+    hn::Vec<decltype(d)> v[3];
+    hn::LoadInterleaved3(d, reinterpret_cast<const T*>(t.row(0) + b * 3 * E), v[0], v[1], v[2]);
+    for (int a = 0; a < 3; ++a) write<Writing::ahead>(v[a], d, t.column(a) + b * E);
+  }
+}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stowage::conversion
+
+HWY_AFTER_NAMESPACE();
+
+#endif

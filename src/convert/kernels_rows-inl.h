@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of transpositions and copies: what each fits, best first.
+#if defined(STOWAGE_CONVERT_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_CONVERT_ROWS_INL_H
+#undef STOWAGE_CONVERT_ROWS_INL_H
+#else
+#define STOWAGE_CONVERT_ROWS_INL_H
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "convert/kernels.h"
+#include "convert/kernels_copy-inl.h"
+#include "convert/kernels_few-inl.h"
+#include "convert/kernels_transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::conversion {
+namespace HWY_NAMESPACE {
+
+/// The rows for elements of E bytes.
+template <int E>
+class Transposes {
+ public:
+  constexpr Transposes();
+
+  constexpr std::span<const TransposeKernel> span() const { return {rows_.data(), count_}; }
+
+ private:
+  using Number = TransposeKernel::Number;
+
+  constexpr void add(std::string_view name, Number number, bool (*fits)(const TransposeBlock&),
+                     void (*run)(const TransposeBlock&)) {
+    rows_[count_++] = {name, number, fits, run};
+  }
+
+  std::array<TransposeKernel, 16> rows_{};
+  std::size_t count_ = 0;
+};
+
+#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
+
+template <int E>
+void transpose_elements(const TransposeBlock& t) {
+  for (std::int64_t a = 0; a < t.na; ++a) {
+    for (std::int64_t b = 0; b < t.nb; ++b) std::memcpy(t.column(a) + b * E, t.row(b) + a * E, E);
+  }
+}
+
+template <int E>
+constexpr Transposes<E>::Transposes() {
+  add(
+      "transpose", Number::element, [](const TransposeBlock&) { return true; },
+      transpose_elements<E>);
+}
+
+#else
+
+/// Elements of a vector.
+template <int E>
+constexpr std::int64_t kVector = kBlocks * 16 / E;
+
+/// Columns follow each other without a gap, and a vector of them is there.
+template <int E>
+constexpr bool dense_columns(const TransposeBlock& t) {
+  return t.col_stride == t.nb * E && t.na >= kVector<E>;
+}
+
+/// Rows follow each other without a gap, and a vector of them is there.
+template <int E>
+constexpr bool dense_rows(const TransposeBlock& t) {
+  return t.row_stride == t.na * E && t.nb >= kVector<E>;
+}
+
+template <int E, int kRows>
+bool fits_interleave(const TransposeBlock& t) {
+  return dense_columns<E>(t) && t.nb == kRows;
+}
+
+template <int E, int kRun>
+bool fits_few_columns(const TransposeBlock& t) {
+  return dense_rows<E>(t) && t.na >= 2 && t.na * E <= kRun;
+}
+
+template <int E, int kColumns>
+bool fits_columns(const TransposeBlock& t) {
+  return dense_rows<E>(t) && t.na == kColumns;
+}
+
+template <int E, int kMost>
+bool fits_few_rows(const TransposeBlock& t) {
+  return dense_columns<E>(t) && t.nb > 4 && t.nb <= kMost && t.nb * E <= 16;
+}
+
+/// One band holds all rows, and its columns fill no vector of 16 bytes.
+template <int E, int kMost>
+bool fits_one_band(const TransposeBlock& t) {
+  const std::int64_t column = t.nb * E;
+  return dense_columns<E>(t) && column > 16 && column % 16 != 0 && column <= kMost;
+}
+
+template <int E>
+constexpr Transposes<E>::Transposes() {
+  if constexpr (E <= 8) {
+    add("interleave", Number::rows, fits_interleave<E, 2>, interleave<E, 2>);
+    add("interleave", Number::rows, fits_interleave<E, 3>, interleave<E, 3>);
+    add("interleave", Number::rows, fits_interleave<E, 4>, interleave<E, 4>);
+  }
+  if constexpr (E == 1) add("spread", Number::columns, fits_few_columns<E, 2>, few_columns<E, 8>);
+  if constexpr (E <= 2) add("spread", Number::columns, fits_few_columns<E, 4>, few_columns<E, 4>);
+  if constexpr (E <= 4) add("spread", Number::columns, fits_few_columns<E, 8>, few_columns<E, 2>);
+  if constexpr (E == 4 || E == 8)
+    add("deinterleave", Number::columns, fits_columns<E, 3>, three_columns<E>);
+  if constexpr (E <= 2) add("press", Number::rows, fits_few_rows<E, 8>, few_rows<E, 8>);
+  if constexpr (E == 1) add("press", Number::rows, fits_few_rows<E, 16>, few_rows<E, 16>);
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (E == 4) {
+    add("join", Number::rows, fits_interleave<E, 5>, join_rows<5>);
+    add("join", Number::rows, fits_interleave<E, 6>, join_rows<6>);
+    add("join", Number::rows, fits_interleave<E, 7>, join_rows<7>);
+    add("join", Number::rows, fits_interleave<E, 8>, join_rows<8>);
+    add("part", Number::columns, fits_columns<E, 5>, part_columns<5>);
+    add("part", Number::columns, fits_columns<E, 6>, part_columns<6>);
+    add("part", Number::columns, fits_columns<E, 7>, part_columns<7>);
+    add("part", Number::columns, fits_columns<E, 8>, part_columns<8>);
+  }
+#endif
+  constexpr bool joined = HWY_TARGET <= HWY_AVX3 && E == 4;
+  if constexpr (E <= 4 && kBlocks > 1 && !joined) {
+    constexpr int kMost = E == 1 ? kBlocks * 16 : 32;
+    add("band", Number::element, fits_one_band<E, std::min(32 + E, kMost)>, one_band<E, 2>);
+    if constexpr (kMost > 32 + E)
+      add("band", Number::element, fits_one_band<E, kMost>, one_band<E, kBlocks>);
+  }
+  add(
+      "transpose", Number::element, [](const TransposeBlock&) { return true; }, bands<E, kBlocks>);
+}
+
+#endif
+
+template <int E>
+inline constexpr Transposes<E> kTransposes;
+
+inline bool whole_across(const CopyBlock& c) { return c.across > 1 && c.valid == c.run; }
+
+void copy_each_across(const CopyBlock& c);
+
+inline constexpr CopyKernel kCopies[] = {
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+    {"copy across", [](const CopyBlock& c) { return whole_across(c) && c.run == 32; },
+     copy_across<32>},
+    {"copy across", [](const CopyBlock& c) { return whole_across(c) && c.run == 64; },
+     copy_across<64>},
+    {"copy across",
+     [](const CopyBlock& c) { return whole_across(c) && c.run > 64 && c.run <= 512; },
+     copy_across<0>},
+#endif
+    {"copy across", [](const CopyBlock& c) { return c.across > 1; }, copy_each_across},
+    {"copy short", [](const CopyBlock& c) { return c.valid == c.run && c.run <= 32; }, copy_short},
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+    {"copy", [](const CopyBlock& c) { return c.valid == c.run && c.run <= 1024; }, copy_vectors},
+#if HWY_TARGET <= HWY_AVX3
+    {"copy padded", [](const CopyBlock& c) { return c.run == 64; }, copy_masked},
+#endif
+    {"copy padded", [](const CopyBlock& c) { return c.run <= 64; }, copy_padded},
+#endif
+    {"copy", [](const CopyBlock&) { return true; }, copy_long},
+};
+
+/// One run of each row after the other.
+void copy_each_across(const CopyBlock& c) {
+  CopyBlock one = c;
+  one.across = 1;
+  const auto* const kernel =
+      std::ranges::find_if(kCopies, [&](const CopyKernel& row) { return row.fits(one); });
+  for (std::int64_t k = 0; k < c.across; ++k, one.src += c.across_is, one.dst += c.across_os)
+    kernel->run(one);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stowage::conversion
+
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of inner kernels: which of them a conversion has, and that it says so.
+#include "convert/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "convert/conversion.h"
+#include "convert/oracle.h"
+
+namespace stowage {
+namespace {
+
+using namespace conversion;
+
+TEST(ConvertKernels, NamesItsKernel) {
+  const auto kernel = [](const char* from, const char* to, const char* shape, DType src,
+                         DType dst) {
+    const Mapping a(Layout::parse(from), Shape::parse(shape), dtype_bytes(src));
+    const Mapping b(Layout::parse(to), Shape::parse(shape), dtype_bytes(dst));
+    return Conversion(src, a, dst, b).kernel();
+  };
+  EXPECT_EQ(kernel("n c h w", "n h w c", "n=1,c=64,h=9,w=9", DType::f32, DType::f32),
+            "transpose 4");
+  EXPECT_EQ(kernel("n c/4 h w c%4", "n c/16 h w c%16", "n=1,c=64,h=9,w=9", DType::f32, DType::f32),
+            "transpose 16");
+  EXPECT_EQ(
+      kernel("n c/16 h w c%16", "c/16 n h w c%16", "n=2,c=64,h=9,w=9", DType::f32, DType::f32),
+      "copy");
+  EXPECT_EQ(kernel("n h w c", "n c h w", "n=1,c=3,h=9,w=9", DType::u8, DType::f32),
+            "u8->f32 spread 3");
+  // Few columns, yet each of 16 bytes: tiles do it.
+  EXPECT_EQ(kernel("n c/4 h w c%4", "n c h w", "n=1,c=4,h=9,w=9", DType::f32, DType::f32),
+            "transpose 4");
+}
+
+TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
+  for (const std::int64_t target : instruction_sets()) {
+    use_instruction_set(target);
+    std::set<const void*> all, chosen;
+    for (int element = 1, k = 0; element <= 16; element *= 2, ++k) {
+      for (const TransposeKernel& row : kernels().transpose[static_cast<std::size_t>(k)]) {
+        all.insert(&row);
+      }
+      for (std::int64_t na = 1; na <= 80; ++na) {
+        for (std::int64_t nb = 1; nb <= 80; ++nb) {
+          TransposeBlock block{};
+          block.na = na;
+          block.nb = nb;
+          for (const bool dense : {false, true}) {
+            block.row_stride = dense ? na * element : 4096;
+            block.col_stride = dense ? 4096 : nb * element;
+            const TransposeKernel& row = choose(kernels(), element, block);
+            EXPECT_TRUE(row.fits(block)) << row.name << ", " << na << " by " << nb;
+            chosen.insert(&row);
+          }
+        }
+      }
+    }
+    for (const CopyKernel& row : kernels().copy) all.insert(&row);
+    for (const std::int64_t across : {1, 3}) {
+      for (std::int64_t run = 1; run <= 1100; ++run) {
+        for (const std::int64_t valid : {run, run / 2}) {
+          CopyBlock block{};
+          block.run = run;
+          block.valid = valid;
+          block.across = across;
+          const CopyKernel& row = choose(kernels(), block);
+          EXPECT_TRUE(row.fits(block)) << row.name << ", " << run;
+          chosen.insert(&row);
+        }
+      }
+    }
+    EXPECT_EQ(chosen.size(), all.size()) << "instruction set " << target;
+  }
+  use_instruction_set(0);
+}
+
+TEST(ConvertKernels, CachesOfAnySizeGiveTheSameBytes) {
+  const Shape shape = Shape("nchw", {1, 48, 64, 64});
+  const Mapping src(Layout::parse("n c h w"), shape, 4), dst(Layout::parse("n h w c"), shape, 4);
+  std::vector<unsigned char> in(src.bytes() + 64), want(dst.bytes()), got(dst.bytes());
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<unsigned char>(i * 31 + i / 251);
+  convert_by_oracle(DType::f32, src, in.data(), DType::f32, dst, want.data());
+  for (const Caches caches : {Caches{}, Caches{.l2 = 1 << 12, .l2_ways = 1, .l3 = 1 << 14},
+                              Caches{.l2 = 1 << 30, .l2_ways = 16, .l3 = 0}}) {
+    std::fill(got.begin(), got.end(), 0x55);
+    Program(DType::f32, src, DType::f32, dst, {}, {.caches = caches})
+        .run(in.data(), got.data(), nullptr);
+    EXPECT_EQ(got, want) << "an L2 of " << caches.l2;
+  }
+}
+
+}  // namespace
+}  // namespace stowage

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/copy/parts.h"
+
+#include <utility>
+
+namespace stowage {
+
+std::vector<PartCopy> part_copies(const PartsParams& p, bool split) {
+  std::vector<PartCopy> pieces;
+  for (std::size_t i = 0; i < p.parts.size(); ++i) {
+    const PartsParams::Part& part = p.parts[i];
+    if (!part.there) continue;
+    const auto map = [&](int axis, std::int64_t x) { return axis == p.axis ? part.begin + x : x; };
+    pieces.push_back(
+        {i,
+         BoxCopy(part.mapping, p.whole,
+                 split ? BoxCopy::Direction::into_walked : BoxCopy::Direction::from_walked, map)});
+  }
+  return pieces;
+}
+
+namespace {
+
+struct BoundParts {
+  std::vector<PartCopy> pieces;
+  std::vector<std::pair<std::size_t, TailZero>> tails;  ///< by output
+};
+
+template <bool Split>
+BoundParts bind(const PartsParams& p) {
+  BoundParts b{part_copies(p, Split), {}};
+  const auto add = [&](std::size_t output, const Mapping& written) {
+    if (TailZero tails(written); !tails.empty()) b.tails.emplace_back(output, std::move(tails));
+  };
+  if (!Split) add(0, p.whole);
+  for (std::size_t i = 0; Split && i < p.parts.size(); ++i) {
+    if (p.parts[i].there) add(i, p.parts[i].mapping);
+  }
+  return b;
+}
+
+template <bool Split>
+void run(const BoundParts& b, const KernelArgs& args) noexcept {
+  for (const PartCopy& p : b.pieces) {
+    const std::byte* from = args.in[Split ? 0 : p.part];
+    std::byte* to = args.out[Split ? p.part : 0];
+    if (!p.copy.in_place(from, to)) p.copy.run(from, to, args.pool);
+  }
+  for (const auto& [output, tails] : b.tails) tails.run(args.out[output]);
+}
+
+}  // namespace
+
+constexpr KernelDef kConcat = kernel_def<PartsParams, bind<false>, run<false>>("concat");
+constexpr KernelDef kSplit = kernel_def<PartsParams, bind<true>, run<true>>("split");
+
+}  // namespace stowage

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise convolution in layouts with blocks of channels, or with the channels last.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/kernel.h"
+#include "kernels/post.h"
+#include "kernels/window/slide.h"
+
+namespace stowage {
+
+struct DepthwiseParams {
+  Window w;
+  std::int64_t images = 1, channels = 1, multiplier = 1;
+  bool in_blocked = true, out_blocked = true;
+  EpiloguePorts ports;
+  Activation activation;
+  int threads = 1;
+
+  void fields(Archive& a) {
+    a("w", w)("images", images)("channels", channels)("multiplier", multiplier);
+    a("in_blocked", in_blocked)("out_blocked", out_blocked)("ports", ports);
+    a("activation", activation)("threads", threads);
+  }
+};
+
+extern const KernelDef kConvDepthwise;
+
+/// What the kernel walks; `slide_fits` says whether it can.
+Slide depthwise_slide(const DepthwiseParams& p);
+
+}  // namespace stowage
