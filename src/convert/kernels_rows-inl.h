@@ -129,7 +129,8 @@ constexpr Transposes<E>::Transposes() {
     add("part", Number::columns, fits_columns<E, 8>, part_columns<8>);
   }
 #endif
-  if constexpr (E <= 4 && kBlocks > 1) {
+  constexpr bool joined = HWY_TARGET <= HWY_AVX3 && E == 4;
+  if constexpr (E <= 4 && kBlocks > 1 && !joined) {
     constexpr int kMost = E == 1 ? kBlocks * 16 : 32;
     add("band", Number::element, fits_one_band<E, std::min(32 + E, kMost)>, one_band<E, 2>);
     if constexpr (kMost > 32 + E)

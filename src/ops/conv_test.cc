@@ -196,8 +196,9 @@ TEST(Conv, DepthwiseWithAMultiplier) {
 }
 
 TEST(Conv, WindowsTooLargeToCopy) {
-  // A multiplier needs copies of the rows; without room for them another kernel takes over.
-  ConvCase c{{1, 2, 70, 70}, {4, 1, 3, 3}, {}, {}, {30, 30}, 2};
+  // A multiplier needs copies of the rows; without room for them, however narrow vectors are,
+  // another kernel takes over.
+  ConvCase c{{1, 2, 70, 140}, {4, 1, 3, 3}, {}, {}, {30, 64}, 2};
   std::set<std::string> offers;
   check_offers(op_case(c), &offers);
   EXPECT_EQ(count_offers(offers, "conv_depthwise"), 0);

@@ -44,7 +44,9 @@ Best<T> best_of(const Window& w, const T* plane, std::int64_t oz, std::int64_t o
         const std::int64_t y = oy * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
         const std::int64_t x = ox * w.stride[2] - w.pad_begin[2] + kx * w.dilation[2];
         const T v = plane[(z * w.in[1] + y) * w.in[2] + x];
-        if (!best.found || v > best.value) best = {v, z, y, x, true};
+        // As numpy: the first NaN is the maximum.
+        const bool nan = best.value != best.value;
+        if (!best.found || (!nan && (v > best.value || v != v))) best = {v, z, y, x, true};
       }
     }
   }

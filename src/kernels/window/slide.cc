@@ -15,6 +15,7 @@
 
 #include "kernels/activation-inl.h"
 #include "kernels/first_lanes-inl.h"
+#include "kernels/math-inl.h"
 #include "kernels/window/padded_rows-inl.h"
 
 #undef STOWAGE_UNROLL
@@ -40,7 +41,7 @@ struct Depthwise {
 struct Max {
   static constexpr bool kWeights = false;
 
-  static HWY_INLINE V step(V acc, V x, V) { return hn::Max(acc, x); }
+  static HWY_INLINE V step(V acc, V x, V) { return larger(acc, x); }
 };
 
 struct Sum {

@@ -2,6 +2,10 @@
 // Max and average pooling: every offer against the reference, known results, checks of infer.
 #include "ops/conv/pool.h"
 
+#include <cmath>
+#include <limits>
+#include <vector>
+
 #include "kernels/gemm/tiles.h"
 #include "ops/conv/test_util.h"
 
@@ -153,6 +157,30 @@ TEST(Pool, TapsAreCountedAsOneByOne) {
     if (!within.empty()) {
       ASSERT_EQ(r.begin, within[0]) << i;
     }
+  }
+}
+
+/// As numpy.max: a NaN in the window is its maximum, wherever it is.
+TEST(Pool, MaxKeepsNaN) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Case cases[] = {{{1, 5, 4, 7}, {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}}},
+                        {{2, 17, 9, 9}, {{"kernel_shape", Ints{2, 3}}, {"strides", Ints{2, 2}}}},
+                        {{1, 33, 5, 6}, {{"global", std::int64_t{1}}}}};
+  for (const Case& c : cases) {
+    OpCase o = op_case("max_pool", c);
+    std::int64_t elements = 1;
+    for (const std::int64_t e : c.x) elements *= e;
+    std::vector<float> x;
+    for (std::int64_t i = 0; i < elements; ++i) {
+      x.push_back(i % 13 == 1 ? nan : static_cast<float>((i * 7) % 31));
+    }
+    o.inputs = {In::of(floats_tensor(c.x, x), false)};
+    const op_test::OpGraph g(o);
+    EXPECT_TRUE(std::isnan(g.results[0].as<float>()[0]));
+    for_each_target([&] {
+      o.target_lanes = {tile_lanes()};
+      EXPECT_GT(check_offers(o), 0);
+    });
   }
 }
 
