@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "cli/deploy.h"
 #include "cli/model.h"
-#include "plan/plan.h"
+#include "stowage/plan.h"
 
 namespace stowage::cli {
 namespace {
@@ -92,13 +92,13 @@ double median(std::vector<double> values) {
 
 class Bench {
  public:
-  Bench(const Plan& plan, Session& session) : plan_(plan), session_(session) {
+  Bench(const PlanReport& plan, Session& session) : plan_(plan), session_(session) {
     Noise noise;
-    for (const PlanPort& input : plan.inputs) {
+    for (const PlanReport::Boundary& input : plan.inputs) {
       inputs_.emplace_back(input.port.dtype, input.port.shape, input.layout);
       noise.fill(inputs_.back());
     }
-    for (const PlanPort& output : plan.outputs) {
+    for (const PlanReport::Boundary& output : plan.outputs) {
       outputs_.emplace_back(output.port.dtype, output.port.shape, output.layout);
     }
   }
@@ -139,8 +139,8 @@ class Bench {
     Stopwatch watch;
     session_.on_step([&](int step) {
       const double now = watch.ms();
-      const Step& done = plan_.steps[static_cast<std::size_t>(step)];
-      if (done.kind == Step::Kind::convert) sum += now - last;
+      const PlanReport::Step& done = plan_.steps[static_cast<std::size_t>(step)];
+      if (done.kind == PlanReport::Step::Kind::convert) sum += now - last;
       last = watch.ms();
     });
     watch = Stopwatch();
@@ -149,7 +149,7 @@ class Bench {
     return sum;
   }
 
-  const Plan& plan_;
+  const PlanReport& plan_;
   Session& session_;
   std::vector<Tensor> inputs_, outputs_;
 };
@@ -174,9 +174,9 @@ int run(BenchOptions options, std::ostream& out) {
   };
   const Loaded loaded = load_model(options, prepare_model(options, model, bind));
   Session session(loaded.plan);
-  const int threads = loaded.plan->threads;
+  const PlanReport plan = report(*loaded.plan);
   if (deployment.has_value()) check_outputs(*deployment, session.outputs());
-  const Samples samples = Bench(*loaded.plan, session).measure(options);
+  const Samples samples = Bench(plan, session).measure(options);
   const double least = *std::min_element(samples.whole.begin(), samples.whole.end());
   const double most = *std::max_element(samples.whole.begin(), samples.whole.end());
   const double average = std::accumulate(samples.whole.begin(), samples.whole.end(), 0.0) /
@@ -190,7 +190,7 @@ int run(BenchOptions options, std::ostream& out) {
   Json json;
   json["model"] = name;
   json["device"] = options.device;
-  json["threads"] = threads;
+  json["threads"] = plan.threads;
   json["runs"] = options.runs;
   json["warmup"] = options.warmup;
   json["min_ms"] = least;
@@ -202,10 +202,10 @@ int run(BenchOptions options, std::ostream& out) {
   json["convert_ms"] = median(samples.ports) + median(samples.steps);
   json["import_ms"] = loaded.import_ms;
   json["plan_ms"] = loaded.plan_ms;
-  json["peak_bytes"] = loaded.plan->arena_bytes + loaded.plan->weight_bytes;
-  json["arena_bytes"] = loaded.plan->arena_bytes;
-  json["weight_bytes"] = loaded.plan->weight_bytes;
-  json["planner"] = loaded.plan->planner;
+  json["peak_bytes"] = plan.arena_bytes + plan.weight_bytes;
+  json["arena_bytes"] = plan.arena_bytes;
+  json["weight_bytes"] = plan.weight_bytes;
+  json["planner"] = plan.planner;
   out << json_text(json) << "\n";
   return 0;
 }

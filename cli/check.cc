@@ -16,7 +16,7 @@
 #include "cli/compare.h"
 #include "cli/deploy.h"
 #include "cli/model.h"
-#include "import/onnx_tensor.h"
+#include "stowage/inspect.h"
 
 namespace stowage::cli {
 namespace {

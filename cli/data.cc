@@ -11,8 +11,8 @@
 #include "base/trail.h"
 #include "cli/io/file.h"
 #include "cli/io/npy.h"
-#include "import/onnx_tensor.h"
 #include "stowage/convert.h"
+#include "stowage/inspect.h"
 
 namespace stowage::cli {
 namespace {

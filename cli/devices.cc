@@ -9,7 +9,7 @@
 #include "base/cpus.h"
 #include "cli/cli.h"
 #include "cli/rates.h"
-#include "graph/op_def.h"
+#include "stowage/machine.h"
 
 namespace stowage::cli {
 namespace {
@@ -27,18 +27,18 @@ std::string instruction_set(int lanes) {
 
 int run(bool json, std::ostream& out) {
   const int threads = available_cpus();
-  const Target target = host_target(threads);
-  const std::string set = instruction_set(target.lanes);
+  const int lanes = vector_lanes();
+  const std::string set = instruction_set(lanes);
   if (!json) {
-    out << fmt::format("cpu  {}, {}, {} f32 lanes, {} thread{}\n", processor_name(), set,
-                       target.lanes, threads, threads == 1 ? "" : "s");
+    out << fmt::format("cpu  {}, {}, {} f32 lanes, {} thread{}\n", processor_name(), set, lanes,
+                       threads, threads == 1 ? "" : "s");
     return 0;
   }
   Json cpu;
   cpu["device"] = "cpu";
   cpu["name"] = processor_name();
   cpu["instruction_set"] = set;
-  cpu["lanes"] = target.lanes;
+  cpu["lanes"] = lanes;
   cpu["threads"] = threads;
   Json all;
   all["devices"] = Json::array({cpu});

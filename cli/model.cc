@@ -10,7 +10,7 @@
 #include "base/trail.h"
 #include "cli/io/file.h"
 #include "cli/rates.h"
-#include "plan/plan.h"
+#include "stowage/plan.h"
 
 namespace stowage::cli {
 namespace {
@@ -190,21 +190,6 @@ std::vector<std::string> names_of(std::span<const Port> ports) {
   return names;
 }
 
-namespace {
-
-std::vector<Port> ports_of(const Graph& graph, const std::vector<ValueId>& values) {
-  std::vector<Port> ports;
-  for (const ValueId v : values) {
-    const Value& value = graph.value(v);
-    ports.push_back({value.name, value.dtype, value.shape, data_format(value.shape)});
-  }
-  return ports;
-}
-
-}  // namespace
-
-std::vector<Port> output_ports(const Graph& graph) { return ports_of(graph, graph.outputs); }
-
 Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
                        const std::map<std::string, Tensor>& known) {
   Prepared prepared;
@@ -221,7 +206,7 @@ Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
     simplify(*prepared.graph);
   }
   prepared.import_ms = watch.ms();
-  const std::vector<Port> inputs = ports_of(*prepared.graph, prepared.graph->inputs);
+  const std::vector<Port> inputs = input_ports(*prepared.graph);
   const std::vector<Port> outputs = output_ports(*prepared.graph);
   prepared.input_formats = formats_of(input_formats(options, names_of(inputs)), inputs);
   prepared.output_formats = formats_of(
@@ -260,11 +245,10 @@ Prepared prepare_model(const ModelOptions& options, ModelPorts& model,
     }
     bool agree = true;
     for (ModelInput* input : inputs) {
-      for (const ValueId v : prepared.graph->inputs) {
-        if (prepared.graph->value(v).name != input->name) continue;
-        const DataFormat own = data_format(prepared.graph->value(v).shape);
-        agree &= own == input->format;
-        input->format = own;
+      for (const Port& port : input_ports(*prepared.graph)) {
+        if (port.name != input->name) continue;
+        agree &= port.data_format == input->format;
+        input->format = port.data_format;
       }
     }
     if (agree) return prepared;

@@ -16,7 +16,6 @@
 #include "cli/cli.h"
 #include "cli/formats.h"
 #include "cli/io/model_ports.h"
-#include "graph/graph.h"
 #include "stowage/model.h"
 
 namespace stowage::cli {
@@ -68,9 +67,6 @@ Formats input_formats(const ModelOptions& options, std::span<const std::string> 
 
 std::vector<std::string> names_of(std::span<const ModelInput> inputs);
 std::vector<std::string> names_of(std::span<const Port> ports);
-
-/// Of a graph that is not planned yet.
-std::vector<Port> output_ports(const Graph& graph);
 
 /// A model ready to be planned.
 struct Prepared {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stowage plan: which layouts and kernels the planner chose, and why.
-#include "plan/plan.h"
+#include "stowage/plan.h"
 
 #include <memory>
 #include <ostream>
@@ -12,7 +12,6 @@
 #include "cli/io/file.h"
 #include "cli/model.h"
 #include "cli/plan_json.h"
-#include "plan/why_not.h"
 
 namespace stowage::cli {
 namespace {
@@ -23,14 +22,14 @@ struct PlanCommandOptions : ModelOptions {
 };
 
 /// NODE=LAYOUT; a layout never holds '=', a name may.
-plan::WhyNot answer(const PlanCommandOptions& options, const Prepared& prepared) {
+WhyNot answer(const PlanCommandOptions& options, const Prepared& prepared) {
   const std::size_t at = options.why_not.rfind('=');
   if (at == std::string::npos || at == 0 || at + 1 == options.why_not.size()) {
     fail(ErrorCode::usage, "--why-not '", options.why_not,
          "' is not understood; write NODE=LAYOUT, such as conv1=NHWC");
   }
-  return plan::why_not(prepared.graph, prepared.options, options.why_not.substr(0, at),
-                       options.why_not.substr(at + 1));
+  return stowage::why_not(prepared.graph, prepared.options, options.why_not.substr(0, at),
+                          options.why_not.substr(at + 1));
 }
 
 int run(PlanCommandOptions options, std::ostream& out) {
@@ -48,8 +47,8 @@ int run(PlanCommandOptions options, std::ostream& out) {
   if (deployment.has_value()) check_outputs(*deployment, output_ports(*prepared.graph));
   const Trail trail("planning", options.model);
   if (!options.why_not.empty()) {
-    const plan::WhyNot found = answer(options, prepared);
-    out << (options.json ? json_text(why_not_json(found)) + "\n" : plan::explain(found));
+    const WhyNot found = answer(options, prepared);
+    out << (options.json ? json_text(why_not_json(found)) + "\n" : explain(found));
     return 0;
   }
   // The graph stays here, so that the plan leaves its constants where they are.
@@ -57,14 +56,14 @@ int run(PlanCommandOptions options, std::ostream& out) {
   const std::string name = model_name(options.model);
   if (!options.html.empty()) {
     OutputFile page(options.html);
-    page.write(plan_html(*plan, name));
+    page.write(plan_html(report(*plan), name));
     page.commit();
     if (!options.json) {
       out << "wrote " << one_line(options.html) << "\n";
       return 0;
     }
   }
-  out << (options.json ? json_text(plan_json(*plan, name)) + "\n" : explain(*plan));
+  out << (options.json ? json_text(plan_json(report(*plan), name)) + "\n" : explain(*plan));
   return 0;
 }
 

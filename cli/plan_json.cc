@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/plan_json.h"
 
-#include <algorithm>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
-#include "graph/graph.h"
-#include "graph/op_def.h"
-#include "plan/words.h"
 
 namespace stowage::cli {
 namespace {
 
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
-
-Json operands_json(const std::vector<NodeReport::Operand>& operands,
-                   const std::set<ValueId>& constants) {
+Json operands_json(const std::vector<NodeReport::Operand>& operands) {
   Json list = Json::array();
   for (const NodeReport::Operand& operand : operands) {
     Json json;
@@ -26,7 +18,7 @@ Json operands_json(const std::vector<NodeReport::Operand>& operands,
     json["shape"] = operand.shape;
     json["data_format"] = data_format_name(operand.data_format);
     json["id"] = operand.id;
-    if (constants.contains(operand.id)) json["constant"] = true;
+    if (operand.constant) json["constant"] = true;
     list.push_back(std::move(json));
   }
   return list;
@@ -62,108 +54,57 @@ Json conversions_json(const std::vector<ConversionReport>& conversions) {
   return list;
 }
 
-Json ports_json(const std::vector<PlanPort>& ports) {
+Json ports_json(const std::vector<PlanReport::Boundary>& ports) {
   Json list = Json::array();
-  for (const PlanPort& port : ports) {
+  for (const PlanReport::Boundary& port : ports) {
     Json json;
     json["name"] = port.port.name;
     json["shape"] = text(port.port.shape.extents());
     json["layout"] = port.layout.spelling();
     json["data_format"] = data_format_name(port.port.data_format);
-    json["id"] = port.value;
+    json["id"] = port.id;
     list.push_back(std::move(json));
   }
   return list;
 }
 
-int root(const Plan& plan, int slot) {
-  while (plan.slots[idx(slot)].alias_of >= 0) slot = plan.slots[idx(slot)].alias_of;
-  return slot;
-}
-
-/// Every tensor of the arena with the steps in which it lives.
-Json blocks_json(const Plan& plan) {
-  const int steps = static_cast<int>(plan.steps.size());
-  std::vector<std::pair<int, int>> life(plan.slots.size(), {steps, -1});
-  const auto live = [&](int slot, int step) {
-    if (slot < 0) return;
-    auto& [first, last] = life[idx(root(plan, slot))];
-    first = std::min(first, step);
-    last = std::max(last, step);
-  };
-  for (int i = 0; i < steps; ++i) {
-    const Step& step = plan.steps[idx(i)];
-    live(step.src, i);
-    live(step.dst, i);
-    for (const int s : step.in) live(s, i);
-    for (const int s : step.out) live(s, i);
-  }
-  const int end = std::max(steps - 1, 0);
-  for (const PlanPort& input : plan.inputs) {
-    for (const int s : input.slots) live(s, 0), live(s, end);
-  }
-  for (const PlanPort& output : plan.outputs) {
-    for (const int s : output.slots) live(s, end);
-  }
+Json blocks_json(const std::vector<PlanReport::Block>& blocks) {
   Json list = Json::array();
-  for (std::size_t s = 0; s < plan.slots.size(); ++s) {
-    const Slot& slot = plan.slots[s];
-    if (slot.constant != nullptr || slot.alias_of >= 0 || life[s].second < 0) continue;
+  for (const PlanReport::Block& block : blocks) {
     Json json;
-    json["id"] = slot.value;
-    json["name"] = slot.name;
-    json["layout"] = slot.mapping.layout().spelling();
-    json["offset"] = slot.offset;
-    json["bytes"] = slot.mapping.bytes();
-    json["first"] = life[s].first;
-    json["last"] = life[s].second;
+    json["id"] = block.id;
+    json["name"] = block.name;
+    json["layout"] = block.layout;
+    json["offset"] = block.offset;
+    json["bytes"] = block.bytes;
+    json["first"] = block.first;
+    json["last"] = block.last;
     list.push_back(std::move(json));
   }
-  for (int i = 0; i < steps; ++i) {
-    const Step& step = plan.steps[idx(i)];
-    if (step.scratch_bytes == 0) continue;
-    list.push_back({{"id", kNoValue},
-                    {"name", "scratch"},
-                    {"layout", ""},
-                    {"offset", step.scratch_offset},
-                    {"bytes", step.scratch_bytes},
-                    {"first", i},
-                    {"last", i}});
-  }
   return list;
-}
-
-/// Values that are known before run.
-std::set<ValueId> constants_of(const Plan& plan) {
-  std::set<ValueId> out;
-  for (const Slot& slot : plan.slots) {
-    if (slot.constant != nullptr) out.insert(slot.value);
-  }
-  return out;
 }
 
 }  // namespace
 
-Json plan_json(const Plan& plan, const std::string& model) {
-  const std::set<ValueId> constants = constants_of(plan);
+Json plan_json(const PlanReport& plan, const std::string& model) {
   Json json;
   json["model"] = model;
   json["nodes"] = Json::array();
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const NodeReport& report = plan.nodes[i];
-    Json node;
-    node["name"] = report.name;
-    node["op"] = report.op;
-    node["category"] = category_name(report.category);
-    node["inputs"] = operands_json(report.inputs, constants);
-    node["outputs"] = operands_json(report.outputs, constants);
-    node["rule_category"] = category_name(report.rule_category);
-    node["rule_format"] = plan::rule_format(report, plan.source_format);
-    node["kernel"] = report.kernel;
-    node["cost_us"] = report.cost_us;
-    node["lost"] = lost_json(report.lost);
-    node["number"] = i + 1;
-    json["nodes"].push_back(std::move(node));
+    const NodeReport& node = plan.nodes[i];
+    Json item;
+    item["name"] = node.name;
+    item["op"] = node.op;
+    item["category"] = category_name(node.category);
+    item["inputs"] = operands_json(node.inputs);
+    item["outputs"] = operands_json(node.outputs);
+    item["rule_category"] = category_name(node.rule_category);
+    item["rule_format"] = rule_format(node, plan.source_format);
+    item["kernel"] = node.kernel;
+    item["cost_us"] = node.cost_us;
+    item["lost"] = lost_json(node.lost);
+    item["number"] = i + 1;
+    json["nodes"].push_back(std::move(item));
   }
   json["conversions"] = conversions_json(plan.conversions);
   json["arena_bytes"] = plan.arena_bytes;
@@ -180,12 +121,12 @@ Json plan_json(const Plan& plan, const std::string& model) {
   json["inputs"] = ports_json(plan.inputs);
   json["outputs"] = ports_json(plan.outputs);
   json["arena"]["steps"] = plan.steps.size();
-  json["arena"]["blocks"] = blocks_json(plan);
+  json["arena"]["blocks"] = blocks_json(plan.arena);
   json["simplify"] = plan.history;
   return json;
 }
 
-Json why_not_json(const plan::WhyNot& answer) {
+Json why_not_json(const WhyNot& answer) {
   Json json;
   json["node"] = answer.node;
   json["op"] = answer.op;
@@ -207,7 +148,7 @@ Json why_not_json(const plan::WhyNot& answer) {
 /// Written by cmake/cli.cmake from cli/plan.html.
 extern const char* const kPlanPage;
 
-std::string plan_html(const Plan& plan, const std::string& model) {
+std::string plan_html(const PlanReport& plan, const std::string& model) {
   // ASCII, and no character that could end the script element: names come from the model file.
   const std::string json =
       plan_json(plan, model).dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -5,16 +5,15 @@
 #include <string>
 
 #include "cli/cli.h"
-#include "plan/plan.h"
-#include "plan/why_not.h"
+#include "stowage/plan.h"
 
 namespace stowage::cli {
 
-Json plan_json(const Plan& plan, const std::string& model);
+Json plan_json(const PlanReport& plan, const std::string& model);
 
-Json why_not_json(const plan::WhyNot& answer);
+Json why_not_json(const WhyNot& answer);
 
 /// One self-contained page: the graph by layout, a panel for each operator, the arena.
-std::string plan_html(const Plan& plan, const std::string& model);
+std::string plan_html(const PlanReport& plan, const std::string& model);
 
 }  // namespace stowage::cli

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/trail.h"
 #include "cli/io/file.h"
-#include "graph/op_def.h"
+#include "stowage/machine.h"
 
 namespace stowage::cli {
 namespace {
@@ -29,7 +29,7 @@ constexpr RateName kRateNames[] = {
 };
 
 /// Rates belong to a processor and the width of its vectors.
-std::string machine_key() { return text(processor_name(), ", ", host_target(1).lanes, " lanes"); }
+std::string machine_key() { return text(processor_name(), ", ", vector_lanes(), " lanes"); }
 
 Json read_json(const std::string& file) {
   const std::vector<std::byte> bytes = read_file(file, kMaxRatesFile);

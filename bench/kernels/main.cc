@@ -102,6 +102,16 @@ Layer conv(std::string name, std::int64_t c, std::int64_t hw, std::int64_t o, st
       {{"strides", Ints{stride, stride}}, {"pads", Ints{pad, pad, pad, pad}}, {"group", group}}};
 }
 
+/// `m` outputs of each of `c` channels: "dw x2 3x3/2 48-96 56".
+Layer depthwise(std::int64_t c, std::int64_t hw, std::int64_t k, std::int64_t stride,
+                std::int64_t m = 1) {
+  const auto number = [](std::int64_t i) { return std::to_string(i); };
+  std::string name = "dw " + (m > 1 ? "x" + number(m) + " " : "") + number(k) + "x" + number(k);
+  if (stride > 1) name += "/" + number(stride);
+  name += " " + number(c) + (m > 1 ? "-" + number(c * m) : "") + " " + number(hw);
+  return conv(std::move(name), c, hw, c * m, k, stride, c);
+}
+
 Layer pool(std::string name, std::string op, std::int64_t c, std::int64_t hw, std::int64_t k,
            std::int64_t stride, std::int64_t pad) {
   return {std::move(name),
@@ -136,18 +146,18 @@ std::vector<Layer> heavy_layers() {
       conv("stem 3x3/2 3-32 224", 3, 224, 32, 3, 2),
       conv("vgg 3x3 64 224", 64, 224, 64, 3, 1),
       conv("group32 3x3 128 56", 128, 56, 128, 3, 1, 32),
-      conv("dw 3x3 32 112", 32, 112, 32, 3, 1, 32),
-      conv("dw 3x3 144 56", 144, 56, 144, 3, 1, 144),
-      conv("dw 3x3/2 144 56", 144, 56, 144, 3, 2, 144),
-      conv("dw 3x3 512 14", 512, 14, 512, 3, 1, 512),
-      conv("dw 5x5 240 28", 240, 28, 240, 5, 1, 240),
-      conv("dw 5x5/2 672 14", 672, 14, 672, 5, 2, 672),
-      conv("dw 3x3 960 7", 960, 7, 960, 3, 1, 960),
-      conv("dw 3x3 6 63", 6, 63, 6, 3, 1, 6),
-      conv("dw x2 3x3 6-12 63", 6, 63, 12, 3, 1, 6),
-      conv("dw x2 3x3 64-128 28", 64, 28, 128, 3, 1, 64),
-      conv("dw x3 3x3/2 48-144 56", 48, 56, 144, 3, 2, 48),
-      conv("dw x4 5x5 32-128 28", 32, 28, 128, 5, 1, 32),
+      depthwise(32, 112, 3, 1),
+      depthwise(144, 56, 3, 1),
+      depthwise(144, 56, 3, 2),
+      depthwise(512, 14, 3, 1),
+      depthwise(240, 28, 5, 1),
+      depthwise(672, 14, 5, 2),
+      depthwise(960, 7, 3, 1),
+      depthwise(6, 63, 3, 1),
+      depthwise(6, 63, 3, 1, 2),
+      depthwise(64, 28, 3, 1, 2),
+      depthwise(48, 56, 3, 2, 3),
+      depthwise(32, 28, 5, 1, 4),
       conv("deconv 4x4/2 64 28", 64, 28, 64, 4, 2, 1, "conv_transpose"),
       conv("deconv 2x2/2 128 28", 128, 28, 128, 2, 2, 1, "conv_transpose"),
       pool("max 3x3/2 64 112", "max_pool", 64, 112, 3, 2, 1),

@@ -1,62 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/io/model_ports.h"
 
-#include <set>
-
 #include "base/text.h"
 #include "base/trail.h"
 #include "cli/io/file.h"
-#include "import/onnx_file.h"
-#include "import/tflite_file.h"
+#include "stowage/inspect.h"
 
 namespace stowage::cli {
-namespace {
-
-ModelPorts tflite_ports(const TfliteFile& file) {
-  ModelPorts ports;
-  ports.source = DataFormat::nhwc;
-  const auto tensor = [&](int i) -> const TfliteTensor& {
-    return file.tensors[static_cast<std::size_t>(i)];
-  };
-  for (const int i : file.inputs)
-    ports.inputs.push_back({tensor(i).name, true, tensor(i).signature, ports.source});
-  for (const int i : file.outputs) ports.outputs.push_back(tensor(i).name);
-  return ports;
-}
-
-ModelPorts onnx_ports(const InputFile& file, const Limits& limits, ImportBudget& budget) {
-  const OnnxFile onnx = read_onnx_file(file, budget);
-  // Old files list their weights as inputs, too.
-  std::set<std::string> weights;
-  for (const FileRange& range : onnx.initializers) {
-    weights.insert(OnnxTensor(file, range, limits).name());
-  }
-  ModelPorts ports;
-  for (const OnnxPort& port : onnx.inputs) {
-    if (weights.contains(port.name)) continue;
-    ModelInput input{port.name, port.has_shape, {}, ports.source};
-    for (const OnnxDim& dim : port.dims) input.extents.push_back(dim.value);
-    ports.inputs.push_back(std::move(input));
-  }
-  ports.outputs = onnx.outputs;
-  return ports;
-}
-
-}  // namespace
 
 ModelPorts model_ports(const std::string& path) {
-  const Trail trail("importing", path);
   for (const std::string_view other : {"param", "bin", "pb", "mnn", "pt", "pth"}) {
     if (extension_of(path) == other) {
+      const Trail trail("importing", path);
       fail(ErrorCode::unsupported, "a '.", other,
            "' model is not read; export it as ONNX or TFLite");
     }
   }
-  const Limits limits;
-  const InputFile file = open_model(path, limits.file_bytes);
-  ImportBudget budget(limits);
-  return is_tflite(file) ? tflite_ports(TfliteFile(file, budget))
-                         : onnx_ports(file, limits, budget);
+  const ModelInfo info = inspect_model(path);
+  ModelPorts ports;
+  ports.source = info.source_format;
+  for (const ModelInfo::Operand& operand : info.inputs) {
+    ModelInput input{operand.name, operand.has_shape, {}, info.source_format};
+    for (const ModelInfo::Dim& dim : operand.dims) input.extents.push_back(dim.extent);
+    ports.inputs.push_back(std::move(input));
+  }
+  for (const ModelInfo::Operand& operand : info.outputs) ports.outputs.push_back(operand.name);
+  return ports;
 }
 
 std::string extents_text(const std::vector<std::int64_t>& extents) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
+#include "stowage/data_format.h"
 
 namespace stowage::cli {
 

@@ -11,21 +11,6 @@
 
 namespace stowage {
 
-/// IEEE binary16, as stored.
-struct Half {
-  std::uint16_t bits;
-};
-
-/// The upper half of an f32, as stored.
-struct Bfloat {
-  std::uint16_t bits;
-};
-
-/// One byte, 0 or 1, as stored; any other value counts as 1.
-struct Bool {
-  std::uint8_t bits;
-};
-
 /// Nearest even; overflow becomes infinity; NaN stays NaN and turns quiet.
 inline std::uint16_t f32_to_f16(float value) noexcept {
   std::uint32_t x = std::bit_cast<std::uint32_t>(value);
@@ -72,6 +57,36 @@ inline float bf16_to_f32(std::uint16_t bits) noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
+/// IEEE binary16, as stored. Arithmetic happens in float.
+struct Half {
+  std::uint16_t bits = 0;
+
+  Half() = default;
+
+  explicit Half(float value) noexcept : bits(f32_to_f16(value)) {}
+
+  explicit operator float() const noexcept { return f16_to_f32(bits); }
+};
+
+/// The upper half of an f32, as stored. Arithmetic happens in float.
+struct Bfloat {
+  std::uint16_t bits = 0;
+
+  Bfloat() = default;
+
+  explicit Bfloat(float value) noexcept : bits(f32_to_bf16(value)) {}
+
+  explicit operator float() const noexcept { return bf16_to_f32(bits); }
+};
+
+/// One byte, 0 or 1, as stored; any other value counts as 1.
+struct Bool {
+  std::uint8_t bits = 0;
+};
+
+template <class T>
+inline constexpr bool kIsSmallFloat = std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>;
+
 /// How a real number becomes an integer.
 enum class Rounding : std::uint8_t { half_even, toward_zero };
 
@@ -102,10 +117,8 @@ D integer_to_integer(S value) noexcept {
 /// becomes 0 or 1.
 template <class S>
 auto scalar_value(S s) noexcept {
-  if constexpr (std::is_same_v<S, Half>) {
-    return f16_to_f32(s.bits);
-  } else if constexpr (std::is_same_v<S, Bfloat>) {
-    return bf16_to_f32(s.bits);
+  if constexpr (kIsSmallFloat<S>) {
+    return static_cast<float>(s);
   } else if constexpr (std::is_same_v<S, Bool>) {
     return static_cast<std::uint8_t>(s.bits != 0);
   } else {
@@ -119,10 +132,8 @@ template <class D, Rounding kRounding = Rounding::half_even, class S>
 D cast_scalar(S s) noexcept {
   const auto v = scalar_value(s);
   using V = decltype(v);
-  if constexpr (std::is_same_v<D, Half>) {
-    return {f32_to_f16(static_cast<float>(v))};
-  } else if constexpr (std::is_same_v<D, Bfloat>) {
-    return {f32_to_bf16(static_cast<float>(v))};
+  if constexpr (kIsSmallFloat<D>) {
+    return D(static_cast<float>(v));
   } else if constexpr (std::is_same_v<D, Bool>) {
     return {static_cast<std::uint8_t>(v != 0)};
   } else if constexpr (std::is_floating_point_v<D>) {

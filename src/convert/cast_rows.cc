@@ -4,84 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
-#include "base/scalar.h"
+#include "tensor/stored_type.h"
 
 namespace stowage::conversion {
 namespace {
-
-template <int kIndex>
-struct TypeAt;
-
-template <>
-struct TypeAt<0> {
-  using Type = float;
-};
-
-template <>
-struct TypeAt<1> {
-  using Type = Half;
-};
-
-template <>
-struct TypeAt<2> {
-  using Type = Bfloat;
-};
-
-template <>
-struct TypeAt<3> {
-  using Type = double;
-};
-
-template <>
-struct TypeAt<4> {
-  using Type = std::uint8_t;
-};
-
-template <>
-struct TypeAt<5> {
-  using Type = std::int8_t;
-};
-
-template <>
-struct TypeAt<6> {
-  using Type = std::uint16_t;
-};
-
-template <>
-struct TypeAt<7> {
-  using Type = std::int16_t;
-};
-
-template <>
-struct TypeAt<8> {
-  using Type = std::uint32_t;
-};
-
-template <>
-struct TypeAt<9> {
-  using Type = std::int32_t;
-};
-
-template <>
-struct TypeAt<10> {
-  using Type = std::uint64_t;
-};
-
-template <>
-struct TypeAt<11> {
-  using Type = std::int64_t;
-};
-
-template <>
-struct TypeAt<12> {
-  using Type = Bool;
-};
-
-constexpr int kTypes = 13;
-static_assert(static_cast<int>(DType::f32) == 0 && static_cast<int>(DType::f64) == 3 &&
-              static_cast<int>(DType::u8) == 4 && static_cast<int>(DType::boolean) == kTypes - 1);
 
 template <class S, class D>
 void plain_row(const Byte* src, Byte* dst, std::int64_t n, const RowMap& map) {
@@ -102,35 +31,20 @@ void plain_row(const Byte* src, Byte* dst, std::int64_t n, const RowMap& map) {
 
 using Plain = void (*)(const Byte*, Byte*, std::int64_t, const RowMap&);
 
-template <int... kPair>
-constexpr std::array<Plain, kTypes * kTypes> make_table(std::integer_sequence<int, kPair...>) {
-  return {
-      plain_row<typename TypeAt<kPair / kTypes>::Type, typename TypeAt<kPair % kTypes>::Type>...};
+template <std::size_t kFrom, std::size_t kTo>
+constexpr Plain kRow =
+    plain_row<std::tuple_element_t<kFrom, StoredTypes>, std::tuple_element_t<kTo, StoredTypes>>;
+
+template <std::size_t... kPair>
+constexpr std::array<Plain, kDTypes * kDTypes> make_table(std::index_sequence<kPair...>) {
+  return {kRow<kPair / kDTypes, kPair % kDTypes>...};
 }
 
-constexpr auto kPlain = make_table(std::make_integer_sequence<int, kTypes * kTypes>{});
+constexpr auto kPlain = make_table(std::make_index_sequence<kDTypes * kDTypes>{});
 
 int fast_index(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::f32:
-      return static_cast<int>(Fast::f32);
-    case DType::f16:
-      return static_cast<int>(Fast::f16);
-    case DType::bf16:
-      return static_cast<int>(Fast::bf16);
-    case DType::u8:
-      return static_cast<int>(Fast::u8);
-    case DType::i8:
-      return static_cast<int>(Fast::i8);
-    case DType::u16:
-      return static_cast<int>(Fast::u16);
-    case DType::i16:
-      return static_cast<int>(Fast::i16);
-    case DType::i32:
-      return static_cast<int>(Fast::i32);
-    default:
-      return -1;
-  }
+  const auto* const at = std::find(std::begin(kFastDTypes), std::end(kFastDTypes), dtype);
+  return at == std::end(kFastDTypes) ? -1 : static_cast<int>(at - std::begin(kFastDTypes));
 }
 
 }  // namespace
@@ -140,8 +54,7 @@ RowCast::RowCast(DType src, DType dst, bool mapped, bool plain) noexcept
   const int from = fast_index(src), to = fast_index(dst);
   // Through f32 every pair of these gives the bits of cast_scalar, except i32 onto itself.
   if (plain || from < 0 || to < 0 || (!mapped && src == dst)) {
-    plain_ =
-        kPlain[static_cast<std::size_t>(static_cast<int>(src) * kTypes + static_cast<int>(dst))];
+    plain_ = kPlain[static_cast<std::size_t>(src) * kDTypes + static_cast<std::size_t>(dst)];
     return;
   }
   if (src != DType::f32 || dst == DType::f32) widen_ = kernels().widen[from];

@@ -205,7 +205,7 @@ TEST(Convert, EveryChannelCount) {
 }
 
 /// Wide enough for every kernel's whole vectors, at distances that crowd the cache and at others,
-/// written through the caches and past them, with every instruction set.
+/// with plain and with non-temporal stores, with every instruction set.
 TEST(Convert, WideAndCrowded) {
   for (const std::int64_t target : conversion::instruction_sets()) {
     SCOPED_TRACE(target);

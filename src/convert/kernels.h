@@ -5,11 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/caches.h"
+#include "stowage/layout.h"
 
 namespace stowage::conversion {
 
@@ -22,7 +24,7 @@ inline constexpr std::int64_t kMaxBlock = 1024;
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 
-/// Of a tensor: in the L2 cache, beyond it, or so large that it is better written past all caches.
+/// Of a tensor: in the L2 cache, beyond it, or so large that non-temporal stores are better.
 enum class Size : std::uint8_t { small, large, huge };
 
 /// Element (a, b) lies at row(b) + a * E and goes to column(a) + b * E. Rows at equal distances
@@ -72,6 +74,10 @@ struct RowMap {
 
 /// The dtypes that the vector casts know, as indices of the tables below.
 enum class Fast : std::uint8_t { f32, f16, bf16, u8, i8, u16, i16, i32, count };
+
+inline constexpr DType kFastDTypes[] = {DType::f32, DType::f16, DType::bf16, DType::u8,
+                                        DType::i8,  DType::u16, DType::i16,  DType::i32};
+static_assert(std::size(kFastDTypes) == static_cast<std::size_t>(Fast::count));
 
 /// A row of the table of transpositions of elements of one size.
 struct TransposeKernel {

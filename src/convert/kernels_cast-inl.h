@@ -9,9 +9,11 @@
 #endif
 
 #include <cstring>
+#include <type_traits>
 
 #include "convert/kernels.h"
 #include "hwy/highway.h"
+#include "tensor/stored_type.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -19,47 +21,11 @@ namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// What lanes hold: 16-bit floats are their bits.
 template <Fast kType>
-struct Stored;
-
-template <>
-struct Stored<Fast::f32> {
-  using Type = float;
-};
-
-template <>
-struct Stored<Fast::f16> {
-  using Type = std::uint16_t;
-};
-
-template <>
-struct Stored<Fast::bf16> {
-  using Type = std::uint16_t;
-};
-
-template <>
-struct Stored<Fast::u8> {
-  using Type = std::uint8_t;
-};
-
-template <>
-struct Stored<Fast::i8> {
-  using Type = std::int8_t;
-};
-
-template <>
-struct Stored<Fast::u16> {
-  using Type = std::uint16_t;
-};
-
-template <>
-struct Stored<Fast::i16> {
-  using Type = std::int16_t;
-};
-
-template <>
-struct Stored<Fast::i32> {
-  using Type = std::int32_t;
+struct Stored {
+  using Scalar = StoredType<kFastDTypes[static_cast<int>(kType)]>;
+  using Type = std::conditional_t<kIsSmallFloat<Scalar>, std::uint16_t, Scalar>;
 };
 
 using FloatTag = hn::ScalableTag<float>;

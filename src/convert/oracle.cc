@@ -4,43 +4,10 @@
 #include <array>
 #include <cstring>
 
-#include "base/scalar.h"
+#include "tensor/stored_type.h"
 
 namespace stowage {
 namespace {
-
-/// f(value of the C++ type that stores `dtype`)
-template <class F>
-void with_type(DType dtype, F f) {
-  switch (dtype) {
-    case DType::f32:
-      return f(float{});
-    case DType::f16:
-      return f(Half{});
-    case DType::bf16:
-      return f(Bfloat{});
-    case DType::f64:
-      return f(double{});
-    case DType::u8:
-      return f(std::uint8_t{});
-    case DType::i8:
-      return f(std::int8_t{});
-    case DType::u16:
-      return f(std::uint16_t{});
-    case DType::i16:
-      return f(std::int16_t{});
-    case DType::u32:
-      return f(std::uint32_t{});
-    case DType::i32:
-      return f(std::int32_t{});
-    case DType::u64:
-      return f(std::uint64_t{});
-    case DType::i64:
-      return f(std::int64_t{});
-    case DType::boolean:
-      return f(Bool{});
-  }
-}
 
 /// Coordinates of an element under another shape with the same axes.
 std::array<std::int64_t, kMaxRank> matched(const Shape& from, std::span<const std::int64_t> x,
@@ -61,14 +28,15 @@ float parameter(std::span<const float> values, std::int64_t index, float none) {
 }  // namespace
 
 void cast_by_oracle(DType src_dtype, const void* from, DType dst_dtype, void* to) {
-  with_type(src_dtype, [&](auto s) {
-    using S = decltype(s);
+  for_stored_type(src_dtype, [&]<class S>() {
+    S s;
     std::memcpy(&s, from, sizeof(s));
-    with_type(dst_dtype, [&](auto d) {
-      if constexpr (std::is_same_v<S, decltype(d)>) {
+    for_stored_type(dst_dtype, [&]<class D>() {
+      D d;
+      if constexpr (std::is_same_v<S, D>) {
         d = s;
       } else {
-        d = cast_scalar<decltype(d)>(s);
+        d = cast_scalar<D>(s);
       }
       std::memcpy(to, &d, sizeof(d));
     });

@@ -171,18 +171,6 @@ std::vector<Layout> OfferRequest::candidates(ValueId value) const {
   return out;
 }
 
-std::string_view category_name(Category category) {
-  switch (category) {
-    case Category::fixed:
-      return "fixed";
-    case Category::transposable:
-      return "transposable";
-    case Category::source:
-      break;
-  }
-  return "source";
-}
-
 void link_elementwise(const NodeRef& node, AxisLinks& links) {
   for (int o = 0; o < node.output_count(); ++o) {
     if (!node.has_output(o)) continue;

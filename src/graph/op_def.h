@@ -172,15 +172,6 @@ struct OfferRequest {
   std::vector<Layout> candidates(ValueId value) const;
 };
 
-/// Where an operator stands on data formats (DESIGN section 4, MACE's three categories).
-enum class Category {
-  fixed,         ///< runs in the layouts that its kernels offer
-  transposable,  ///< runs in any layout; axis arguments are renamed
-  source,        ///< needs the source order unless it only relabels the same bytes
-};
-
-std::string_view category_name(Category category);
-
 /// Unions of axes and names for them; see name_axes.
 class AxisLinks {
  public:

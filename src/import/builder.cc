@@ -5,14 +5,13 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/index.h"
 #include "base/trail.h"
 #include "import/readers.h"
 
 namespace stowage {
 
 namespace {
-
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 /// What the outputs of nodes have until their operator gives them a shape; one that keeps it is
 /// an output that the operator does not have.

@@ -23,13 +23,6 @@ namespace stowage {
 
 namespace {
 
-/// How an operator is looked up and named: operators of other domains carry theirs.
-std::string operator_name(const OnnxNode& node) {
-  return node.domain.empty() ? node.type : node.domain + "." + node.type;
-}
-
-bool is_constant(const OnnxNode& node) { return node.domain.empty() && node.type == "Constant"; }
-
 using Values = std::unordered_map<std::string, ValueId>;
 using Names = std::unordered_set<std::string_view>;
 
@@ -111,7 +104,7 @@ class Importer {
   std::shared_ptr<Graph> run() {
     find_operators();
     for (const OnnxNode& node : onnx_.nodes) read_.insert(node.inputs.begin(), node.inputs.end());
-    read_.insert(onnx_.outputs.begin(), onnx_.outputs.end());
+    for (const OnnxPort& output : onnx_.outputs) read_.insert(output.name);
     add_initializers();
     add_inputs();
     for (const OnnxNode& node : onnx_.nodes) {
@@ -391,7 +384,8 @@ void Importer::add_node(OnnxNode& from) {
 void Importer::add_outputs() {
   if (onnx_.outputs.empty()) fail(ErrorCode::bad_input, "the model has no output");
   std::unordered_set<std::string_view> seen;
-  for (const std::string& name : onnx_.outputs) {
+  for (const OnnxPort& output : onnx_.outputs) {
+    const std::string& name = output.name;
     const auto it = values_.find(name);
     if (it == values_.end()) fail(ErrorCode::bad_input, "nothing produces the output '", name, "'");
     if (!seen.insert(name).second) {

@@ -36,13 +36,12 @@ class Reader {
 
   FileRange read_header() {
     using Proto = onnx::ModelProto;
-    std::int64_t ir_version = 0;
     FileRange graph;
     int graphs = 0;
     for (ProtoReader in(file_, all_of(file_)); in.next();) {
       switch (in.field()) {
         case Proto::kIrVersionFieldNumber:
-          ir_version = in.varint();
+          out_.ir_version = in.varint();
           break;
         case Proto::kGraphFieldNumber:
           graph = in.bytes();
@@ -59,9 +58,9 @@ class Reader {
       fail(ErrorCode::bad_input, "not an ONNX model: it has ", graphs == 0 ? "no" : "more than one",
            " graph");
     }
-    if (ir_version <= 0) fail(ErrorCode::bad_input, "the model does not say its IR version");
+    if (out_.ir_version <= 0) fail(ErrorCode::bad_input, "the model does not say its IR version");
     // Before version 3 there was but one opset.
-    if (out_.opsets.empty() && ir_version < 3) out_.opsets[""] = 1;
+    if (out_.opsets.empty() && out_.ir_version < 3) out_.opsets[""] = 1;
     if (out_.opsets.empty()) fail(ErrorCode::bad_input, "the model does not say its opset");
     return graph;
   }
@@ -105,7 +104,7 @@ class Reader {
           break;
         case Proto::kOutputFieldNumber:
           budget_.take_entry();
-          out_.outputs.push_back(read_port(in.bytes()).name);
+          out_.outputs.push_back(read_port(in.bytes()));
           break;
         default:
           break;
@@ -361,6 +360,12 @@ void Reader::read_attribute(const FileRange& message, OnnxNode& node) {
 }
 
 }  // namespace
+
+std::string operator_name(const OnnxNode& node) {
+  return node.domain.empty() ? node.type : node.domain + "." + node.type;
+}
+
+bool is_constant(const OnnxNode& node) { return node.domain.empty() && node.type == "Constant"; }
 
 OnnxFile read_onnx_file(const InputFile& file, ImportBudget& budget) {
   return Reader(file, budget).read();

@@ -37,12 +37,18 @@ struct OnnxPort {
   std::vector<OnnxDim> dims;
 };
 
+/// How an operator is looked up and named: operators of other domains carry theirs.
+std::string operator_name(const OnnxNode& node);
+
+/// A value of the file, not work.
+bool is_constant(const OnnxNode& node);
+
 struct OnnxFile {
+  std::int64_t ir_version = 0;
   std::string graph_name;
   std::map<std::string, std::int64_t> opsets;  ///< by domain; ai.onnx is ""
   std::vector<OnnxNode> nodes;
-  std::vector<OnnxPort> inputs;
-  std::vector<std::string> outputs;
+  std::vector<OnnxPort> inputs, outputs;
   std::vector<FileRange> initializers;  ///< TensorProtos
   bool sparse_initializers = false;
 };

@@ -6,17 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "stowage/inspect.h"
 #include "stowage/model.h"
 
 namespace stowage {
 
 class InputFile;
 struct FileRange;
-
-/// Reads a file that holds one TensorProto; row-major, axes a, b, c, ...
-/// Throws Error(bad_input, unsupported, limit).
-Tensor tensor_from_pb_file(const std::string& path, const Limits& limits = {},
-                           std::string* name = nullptr);
 
 /// What a file may still ask for. Everything is counted before memory is taken for it.
 class ImportBudget {

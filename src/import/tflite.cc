@@ -13,9 +13,9 @@ namespace stowage {
 
 namespace {
 
-/// The operator that imports `op`; custom ones are looked up as "custom.name".
+/// The operator that imports `op`.
 ForeignMatch find_rule(const TfliteOperator& op) {
-  return find_foreign_op("tflite", op.custom ? "custom." + op.type : op.type);
+  return find_foreign_op("tflite", op.lookup_name());
 }
 
 /// Integers with scales are refused where they are computed; as weights they become floats.

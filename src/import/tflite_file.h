@@ -49,6 +49,9 @@ struct TfliteOperator {
   int code = 0;                      ///< BuiltinOperator of the schema
   std::vector<int> inputs, outputs;  ///< checked indices of tensors; -1: absent
   const tfl::Operator* table = nullptr;
+
+  /// How it is looked up: custom ones as "custom.name".
+  std::string lookup_name() const { return custom ? "custom." + type : type; }
 };
 
 class TfliteFile {

@@ -6,14 +6,13 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "base/index.h"
 #include "base/scalar.h"
 #include "base/trail.h"
 
 namespace stowage {
 
 namespace {
-
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 std::int64_t elements_of(const Ints& extents) {
   std::int64_t n = 1;

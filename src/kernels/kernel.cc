@@ -6,10 +6,10 @@
 namespace stowage {
 
 KernelCall KernelCall::read(const KernelDef& def, Archive& in) {
-  KernelCall call(def);
-  if (def.fields == nullptr) return call;
   std::shared_ptr<void> params = def.make();
   def.fields(in, params.get());
+  KernelCall call;
+  call.def_ = &def;
   call.params_ = std::move(params);
   return call;
 }

@@ -65,9 +65,8 @@ struct BindArgs {
 /// read up to 64 bytes behind their last cell.
 struct KernelDef {
   std::string_view name;  ///< as plans print it: "conv_blocked"; no two kernels share one
-  /// Visits the parameters. Null for what moves no byte: it has no parameters and never runs.
-  void (*fields)(Archive&, void* params) = nullptr;
-  std::shared_ptr<void> (*make)() = nullptr;  ///< default parameters, for `fields` to fill
+  void (*fields)(Archive&, void* params) = nullptr;  ///< visits the parameters
+  std::shared_ptr<void> (*make)() = nullptr;         ///< default parameters, for `fields` to fill
   std::shared_ptr<void> (*bind)(const void* params, const BindArgs&) = nullptr;
   void (*run)(void* bound, const KernelArgs&) = nullptr;
   /// Only a reference may: it throws Error(bad_input) for what only the data can show.
@@ -140,6 +139,8 @@ class BoundKernel {
   BoundKernel(const KernelDef& def, std::shared_ptr<void> bound)
       : def_(&def), bound_(std::move(bound)) {}
 
+  bool may_throw() const { return def_->may_throw; }
+
   /// Throws only where KernelDef::may_throw.
   void run(const KernelArgs& args) const { def_->run(bound_.get(), args); }
 
@@ -153,9 +154,6 @@ class BoundKernel {
 class KernelCall {
  public:
   KernelCall() = default;
-
-  /// Of a kernel without parameters, which moves no byte.
-  explicit KernelCall(const KernelDef& def) : def_(&def) {}
 
   template <class P>
   KernelCall(const KernelDef& def, P params)

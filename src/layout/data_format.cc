@@ -40,4 +40,16 @@ DataFormat data_format(const Shape& shape) noexcept {
   return is("nchw") ? DataFormat::nchw : is("nhwc") ? DataFormat::nhwc : DataFormat::none;
 }
 
+std::string_view category_name(Category category) noexcept {
+  switch (category) {
+    case Category::fixed:
+      return "fixed";
+    case Category::transposable:
+      return "transposable";
+    case Category::source:
+      break;
+  }
+  return "source";
+}
+
 }  // namespace stowage

@@ -34,9 +34,9 @@ TEST(Elements, HalvesRoundToEven) {
     EXPECT_EQ(static_cast<float>(Half(l.from)), l.to) << l.from;
   }
   EXPECT_TRUE(std::isnan(static_cast<float>(Half(std::nanf("")))));
-  EXPECT_EQ(static_cast<float>(BFloat(1.00390625f)), 1.0f);
-  EXPECT_EQ(static_cast<float>(BFloat(1.01171875f)), 1.015625f);
-  EXPECT_TRUE(std::isnan(static_cast<float>(BFloat(std::nanf("")))));
+  EXPECT_EQ(static_cast<float>(Bfloat(1.00390625f)), 1.0f);
+  EXPECT_EQ(static_cast<float>(Bfloat(1.01171875f)), 1.015625f);
+  EXPECT_TRUE(std::isnan(static_cast<float>(Bfloat(std::nanf("")))));
 }
 
 TEST(Elements, EveryHalfSurvives) {

@@ -53,7 +53,7 @@ void node(std::string& out, std::size_t number, const NodeReport& n, const Plan&
   out += text(number, " ", n.op, " '", printable(n.name), "'  ", shape_of(n.inputs), " -> ",
               shape_of(n.outputs), "  ", category_name(n.category));
   if (plan.planner == "rule") {
-    out += text(", ", plan::rule_format(n, plan.source_format));
+    out += text(", ", rule_format(n, plan.source_format));
   }
   out += "\n";
   const std::string layouts = plan::layouts_of(n);

@@ -395,10 +395,7 @@ class Builder {
     }
   }
 
-  int root(int s) const {
-    while (plan_.slots[idx(s)].alias_of >= 0) s = plan_.slots[idx(s)].alias_of;
-    return s;
-  }
+  int root(int s) const { return memory_of(plan_, s).slot; }
 
   void lay_out() {
     const int after = static_cast<int>(plan_.steps.size());  // the last step

@@ -3,15 +3,15 @@
 // relabels, weights.
 #include <gtest/gtest.h>
 
+#include "base/index.h"
 #include "graph/op_def.h"
 #include "plan/plan.h"
+#include "plan/test_faults.h"
 #include "stowage/error.h"
 #include "stowage/model.h"
 
 namespace stowage {
 namespace {
-
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 void infer_same(const InferRef& n) { n.set_output(0, n.dtype(0), n.shape(0).extents()); }
 
@@ -327,12 +327,6 @@ TEST(MakePlan, WhatIsReadLaterIsNotWrittenOver) {
 
 /// Each fault makes a good plan one that computes something else.
 TEST(VerifyPlan, SeesFaults) {
-  struct Fault {
-    const char* what;
-    void (*plant)(Plan&);
-    const char* words;
-  };
-
   const Fault faults[] = {
       {"a result over the model's input",
        [](Plan& p) {
@@ -359,19 +353,7 @@ TEST(VerifyPlan, SeesFaults) {
       {"outside", [](Plan& p) { p.arena_bytes -= 128; }, "outside"},
       {"no kernel", [](Plan& p) { p.steps[0].call = {}; }, "a kernel is missing"},
   };
-  for (const Fault& fault : faults) {
-    Net net = chain();
-    const auto plan = std::const_pointer_cast<Plan>(net.plan());
-    verify(*plan);
-    fault.plant(*plan);
-    try {
-      verify(*plan);
-      ADD_FAILURE() << fault.what;
-    } catch (const Error& e) {
-      EXPECT_NE(e.sentence().find(fault.words), std::string::npos)
-          << fault.what << ": " << e.what();
-    }
-  }
+  expect_verify_sees(faults, [] { return std::const_pointer_cast<Plan>(chain().plan()); });
 }
 
 /// Weights are converted before run: how many layouts they are wanted in is no matter.

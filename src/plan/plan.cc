@@ -2,6 +2,7 @@
 // A plan to bytes and back.
 #include "plan/plan.h"
 
+#include "base/index.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "base/trail.h"
@@ -46,23 +47,24 @@ void Step::fields(Archive& a) {
   a("scratch_bytes", scratch_bytes)("scratch_offset", scratch_offset);
 }
 
-void NodeReport::Operand::fields(Archive& a) {
-  a("id", id)("name", name)("shape", shape)("layout", layout)("data_format", data_format);
+void archive(Archive& a, NodeReport::Operand& o) {
+  a("id", o.id)("name", o.name)("shape", o.shape)("layout", o.layout);
+  a("data_format", o.data_format)("constant", o.constant);
 }
 
-void NodeReport::Lost::fields(Archive& a) {
-  a("kernel", kernel)("layouts", layouts)("cost_us", cost_us);
+void archive(Archive& a, NodeReport::Lost& lost) {
+  a("kernel", lost.kernel)("layouts", lost.layouts)("cost_us", lost.cost_us);
 }
 
-void NodeReport::fields(Archive& a) {
-  a("node", node)("name", name)("op", op)("category", category);
-  a("rule_category", rule_category)("rule_auto", rule_auto);
-  a("inputs", inputs)("outputs", outputs)("kernel", kernel)("cost_us", cost_us)("lost", lost);
+void archive(Archive& a, NodeReport& n) {
+  a("node", n.node)("name", n.name)("op", n.op)("category", n.category);
+  a("rule_category", n.rule_category)("rule_auto", n.rule_auto)("inputs", n.inputs);
+  a("outputs", n.outputs)("kernel", n.kernel)("cost_us", n.cost_us)("lost", n.lost);
 }
 
-void ConversionReport::fields(Archive& a) {
-  a("id", id)("value", value)("from", from)("to", to)("bytes", bytes)("cost_us", cost_us);
-  a("reason", reason)("node", node);
+void archive(Archive& a, ConversionReport& c) {
+  a("id", c.id)("value", c.value)("from", c.from)("to", c.to)("bytes", c.bytes);
+  a("cost_us", c.cost_us)("reason", c.reason)("node", c.node);
 }
 
 void PlanPort::fields(Archive& a) {
@@ -76,6 +78,16 @@ void Plan::fields(Archive& a) {
   a("conversions", conversions)("history", history)("cost_us", cost_us);
   a("rule_cost_us", rule_cost_us)("source_cost_us", source_cost_us);
   a("lower_bound_us", lower_bound_us)("touched_bytes", touched_bytes);
+}
+
+SlotMemory memory_of(const Plan& plan, int slot) noexcept {
+  SlotMemory memory{slot, 0};
+  for (const Slot* s = &plan.slots[idx(slot)]; s->alias_of >= 0;
+       s = &plan.slots[idx(memory.slot)]) {
+    memory.slot = s->alias_of;
+    memory.offset += s->alias_offset;
+  }
+  return memory;
 }
 
 std::vector<std::byte> plan_bytes(const Plan& plan) {

@@ -11,6 +11,7 @@
 #include "graph/op_def.h"
 #include "stowage/convert.h"
 #include "stowage/model.h"
+#include "stowage/plan.h"
 
 namespace stowage {
 
@@ -54,51 +55,6 @@ struct Step {
   void fields(Archive& a);
 };
 
-/// What became of a node, for explain and --json.
-struct NodeReport {
-  NodeId node = kNoNode;
-  std::string name, op;
-  Category category = Category::source;       ///< that the planner goes by
-  Category rule_category = Category::source;  ///< of MACE's lists
-  /// MACE's rule calls the node AUTO: it runs in the format of the runtime; else in the source's.
-  bool rule_auto = false;
-
-  struct Operand {
-    ValueId id = kNoValue;
-    std::string name, shape, layout;
-    DataFormat data_format = DataFormat::none;  ///< of the axes, in the order of `shape`
-
-    void fields(Archive& a);
-  };
-
-  std::vector<Operand> inputs, outputs;  ///< absent ones left out
-  std::string kernel;                    ///< "relabel" when it moves no byte
-  double cost_us = 0;
-
-  struct Lost {
-    std::string kernel, layouts;  ///< "nchw -> nchw"
-    double cost_us = 0;           ///< of the node alone
-
-    friend bool operator==(const Lost&, const Lost&) = default;
-    void fields(Archive& a);
-  };
-
-  std::vector<Lost> lost;
-
-  void fields(Archive& a);
-};
-
-struct ConversionReport {
-  ValueId id = kNoValue;
-  std::string value, from, to;
-  std::size_t bytes = 0;  ///< read and written
-  double cost_us = 0;
-  std::string reason;     ///< "model input", "model output", "read by 'conv1' (conv_blocked)"
-  NodeId node = kNoNode;  ///< which alone reads or writes the copy
-
-  void fields(Archive& a);
-};
-
 /// A model input or output: its port, and the slots that set_input fills or read_output reads.
 struct PlanPort {
   Port port;
@@ -134,6 +90,15 @@ class Plan {
 
   void fields(Archive& a);
 };
+
+/// Where the bytes of a slot lie: from `offset` on in those of a slot that is a part of no other.
+struct SlotMemory {
+  int slot = -1;
+  std::size_t offset = 0;
+};
+
+/// Follows Slot::alias_of.
+SlotMemory memory_of(const Plan& plan, int slot) noexcept;
 
 /// The plan with its weights; equal plans have equal bytes.
 std::vector<std::byte> plan_bytes(const Plan& plan);

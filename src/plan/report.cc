@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
+#include "base/index.h"
 #include "base/text.h"
 #include "plan/rule.h"
 
 namespace stowage::plan {
 
 namespace {
-
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 class Reporter {
  public:
@@ -73,7 +72,8 @@ class Reporter {
       if (values[k] == kNoValue) continue;
       const Value& v = graph_.value(values[k]);
       out.push_back({values[k], v.name, text(v.shape.extents()),
-                     table_.format(values[k], layouts[k]).layout.spelling(), data_format(v.shape)});
+                     table_.format(values[k], layouts[k]).layout.spelling(), data_format(v.shape),
+                     v.constant != nullptr});
     }
   }
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/index.h"
+
 namespace stowage::plan {
 
 namespace {
-
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 struct Entry {
   std::string_view op, mace;  ///< our name, and the operator of MACE that it would become

@@ -8,9 +8,9 @@
 #include "plan/build.h"
 #include "plan/plan.h"
 #include "plan/test_net.h"
-#include "plan/why_not.h"
 #include "stowage/error.h"
 #include "stowage/model.h"
+#include "stowage/plan.h"
 
 namespace stowage {
 namespace {
@@ -208,19 +208,19 @@ TEST(Decide, AllPlannersComputeTheSame) {
 
 TEST(WhyNot, CostsWhatForcingCosts) {
   const auto graph = mixed();
-  const plan::WhyNot a = plan::why_not(graph, {}, "conv4", "NCHW");
+  const WhyNot a = why_not(graph, {}, "conv4", "NCHW");
   EXPECT_TRUE(a.offered);  // at the least the reference is row-major
   EXPECT_EQ(a.op, "conv");
   if (!a.is_chosen) {
     EXPECT_GE(a.forced_us, a.cost_us);
   }
-  EXPECT_NE(plan::explain(a).find("conv4"), std::string::npos);
+  EXPECT_NE(explain(a).find("conv4"), std::string::npos);
 }
 
 TEST(WhyNot, SaysWhatIsOfferedInstead) {
-  const plan::WhyNot a = plan::why_not(mixed(), {}, "#1", "NWHC");
+  const WhyNot a = why_not(mixed(), {}, "#1", "NWHC");
   EXPECT_FALSE(a.offered);
-  EXPECT_NE(plan::explain(a).find("no kernel offers NWHC"), std::string::npos) << plan::explain(a);
+  EXPECT_NE(explain(a).find("no kernel offers NWHC"), std::string::npos) << explain(a);
 }
 
 TEST(WhyNot, RefusesWhatIsNotThere) {
@@ -228,7 +228,7 @@ TEST(WhyNot, RefusesWhatIsNotThere) {
        {std::pair{"nobody", "NCHW"}, std::pair{"#99", "NCHW"}, std::pair{"conv0", "q r s t"},
         std::pair{"conv0", "n c/"}, std::pair{"conv0", "OIDHW"}}) {
     try {
-      plan::why_not(mixed(), {}, node, layout);
+      why_not(mixed(), {}, node, layout);
       ADD_FAILURE() << node << " " << layout;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::usage) << error.what();

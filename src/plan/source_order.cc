@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "base/index.h"
+
 namespace stowage::plan {
 
 namespace {
-
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 /// The conversions that a node needs around one of its options.
 class Isolated {

@@ -4,14 +4,13 @@
 #include <iterator>
 #include <set>
 
+#include "base/index.h"
 #include "base/text.h"
 #include "plan/plan.h"
 
 namespace stowage {
 
 namespace {
-
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 [[noreturn]] void bug(const std::string& what) {
   fail(ErrorCode::internal, "the plan is inconsistent: ", what, "; this is a bug in Stowage");
@@ -92,22 +91,15 @@ class Verifier {
     }
   }
 
-  /// An alias holds what its target holds.
-  int root(int s) const {
-    while (plan_.slots[idx(s)].alias_of >= 0) s = plan_.slots[idx(s)].alias_of;
-    return s;
-  }
+  int root(int s) const { return memory_of(plan_, s).slot; }
 
   bool is_constant(int s) const { return plan_.slots[idx(root(s))].constant != nullptr; }
 
   /// Where the bytes of a slot lie that is no constant.
   Range range(int s) const {
-    const std::size_t bytes = plan_.slots[idx(s)].mapping.bytes();
-    std::size_t begin = plan_.slots[idx(root(s))].offset;
-    for (; plan_.slots[idx(s)].alias_of >= 0; s = plan_.slots[idx(s)].alias_of) {
-      begin += plan_.slots[idx(s)].alias_offset;
-    }
-    return {begin, begin + bytes};
+    const SlotMemory memory = memory_of(plan_, s);
+    const std::size_t begin = plan_.slots[idx(memory.slot)].offset + memory.offset;
+    return {begin, begin + plan_.slots[idx(s)].mapping.bytes()};
   }
 
   void slot(int s) const {

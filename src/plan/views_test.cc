@@ -4,13 +4,13 @@
 
 #include <cmath>
 
+#include "base/index.h"
 #include "plan/plan.h"
+#include "plan/test_faults.h"
 #include "tests/suite/graph_builder.h"
 
 namespace stowage {
 namespace {
-
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 Attributes ints(std::string_view name, const Ints& values) {
   Attributes a;
@@ -173,12 +173,6 @@ Step& concat_of(Plan& plan) {
 TEST(Views, VerifySeesFaults) {
   if (host_target(1).lanes != kC) GTEST_SKIP() << "skipped: blocks of 16 channels are needed";
 
-  struct Fault {
-    const char* what;
-    void (*plant)(Plan&);
-    const char* words;
-  };
-
   const Fault faults[] = {
       {"a part that is not declared", [](Plan& p) { concat_of(p).views.pop_back(); },
        "is written over"},
@@ -206,18 +200,7 @@ TEST(Views, VerifySeesFaults) {
        },
        "relabels itself"},
   };
-  for (const Fault& fault : faults) {
-    const auto plan = plan_with_views();
-    verify(*plan);
-    fault.plant(*plan);
-    try {
-      verify(*plan);
-      ADD_FAILURE() << fault.what;
-    } catch (const Error& e) {
-      EXPECT_NE(e.sentence().find(fault.words), std::string::npos)
-          << fault.what << ": " << e.what();
-    }
-  }
+  expect_verify_sees(faults, plan_with_views);
 }
 
 }  // namespace

@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/why_not.h"
-
+// What it would cost to run a node in another layout: the plan solved again with that choice alone.
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
+#include "base/index.h"
 #include "base/text.h"
 #include "base/trail.h"
 #include "plan/build.h"
 #include "plan/report.h"
 #include "plan/words.h"
+#include "stowage/plan.h"
 
-namespace stowage::plan {
+namespace stowage {
 
 namespace {
 
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
+using plan::Decision;
+using plan::layouts_of;
+using plan::OfferTable;
+using plan::Option;
+using plan::printable;
+using plan::Problem;
+using plan::size_of;
+using plan::Solution;
+using plan::time_of;
 
 /// Position in the order of the plan.
 std::size_t find_node(const Graph& graph, const std::vector<NodeId>& order, std::string_view name) {
@@ -77,7 +86,7 @@ std::optional<std::size_t> first_operand(const Graph& graph, const std::vector<V
 /// Reports of a solution, in a plan that has nothing else.
 Plan reported(const Graph& graph, const Decision& d, const Solution& solution) {
   Plan plan;
-  report(plan, graph, d, solution);
+  plan::report(plan, graph, d, solution);
   return plan;
 }
 
@@ -98,7 +107,7 @@ std::vector<ConversionReport> difference(const std::vector<ConversionReport>& a,
 WhyNot why_not(std::shared_ptr<Graph> graph, const PlanOptions& options, std::string_view node,
                std::string_view layout) {
   const Layout wanted = Layout::parse(layout);
-  const Decision d = decide(*graph, options);
+  const Decision d = plan::decide(*graph, options);
   const std::size_t at = find_node(*graph, d.table.order, node);
   const Node& n = graph->node(d.table.order[at]);
   const auto in = first_operand(*graph, n.inputs), out = first_operand(*graph, n.outputs);
@@ -135,7 +144,7 @@ WhyNot why_not(std::shared_ptr<Graph> graph, const PlanOptions& options, std::st
     original.push_back(static_cast<int>(k));
     choices.push_back(d.problem.nodes[at].choices[k]);
   }
-  Solution forced = solve(problem);
+  Solution forced = plan::solve(problem);
   forced.choice[at] = original[idx(forced.choice[at])];
   const Plan other = reported(*graph, d, forced);
   answer.forced = other.nodes[at];
@@ -199,4 +208,4 @@ std::string explain(const WhyNot& a) {
   return out;
 }
 
-}  // namespace stowage::plan
+}  // namespace stowage

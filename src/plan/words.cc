@@ -39,10 +39,6 @@ std::string printable(std::string_view name) {
   return out;
 }
 
-std::string_view rule_format(const NodeReport& node, DataFormat source) {
-  return node.rule_auto ? "AUTO" : data_format_name(source);
-}
-
 std::string layouts_of(const NodeReport& node) {
   const auto first = [](const std::vector<NodeReport::Operand>& list) {
     return list.empty() ? std::string("none") : list[0].layout;

@@ -21,9 +21,6 @@ std::string size_of(double bytes);
 /// A name out of a model file, which may hold anything: control characters as \x1b, long ones cut.
 std::string printable(std::string_view name);
 
-/// MACE's argument of an operator: "AUTO", or the source format, "NCHW" or "NHWC".
-std::string_view rule_format(const NodeReport& node, DataFormat source);
-
 /// "nchw -> nChw16c" of what was chosen: the first input and output.
 std::string layouts_of(const NodeReport& node);
 

@@ -7,30 +7,20 @@
 #include "base/bytes.h"
 #include "base/cpus.h"
 #include "base/float_mode.h"
+#include "base/index.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "base/trail.h"
 #include "plan/plan.h"
+#include "runtime/bound_step.h"
 #include "stowage/model.h"
 
 namespace stowage {
 
 namespace {
 
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
-
 struct Free {
   void operator()(std::byte* p) const noexcept { std::free(p); }
-};
-
-/// A step with its pointers, its kernel bound or its conversion compiled. It belongs to the
-/// session: the plan is shared.
-struct BoundStep {
-  std::vector<const std::byte*> in;
-  std::vector<std::byte*> out;
-  std::byte* scratch = nullptr;
-  std::optional<Conversion> conversion;
-  BoundKernel kernel;
 };
 
 bool has_axis(const Shape& shape, Axis axis) { return shape.index_of(axis) >= 0; }
@@ -66,7 +56,7 @@ struct Session::State {
   std::shared_ptr<const Plan> plan;
   ThreadPool pool;
   std::unique_ptr<std::byte, Free> arena;
-  std::vector<std::byte*> slots;
+  std::vector<std::byte*> slots;  // where each lies
   std::vector<BoundStep> steps;
   std::vector<bool> given;  // inputs set so far
   bool ran = false;
@@ -75,34 +65,6 @@ struct Session::State {
 
   explicit State(std::shared_ptr<const Plan> p)
       : plan(std::move(p)), pool(plan->threads, plan->threads > 1 ? available_cpus() : 1) {}
-
-  BoundStep bind(const Step& step) const {
-    BoundStep bound;
-    if (step.kind == Step::Kind::convert) {
-      const Slot &from = plan->slots[idx(step.src)], &to = plan->slots[idx(step.dst)];
-      bound.in = {slots[idx(step.src)]};
-      bound.out = {slots[idx(step.dst)]};
-      bound.conversion.emplace(from.dtype, from.mapping, to.dtype, to.mapping);
-      return bound;
-    }
-    std::vector<const std::byte*> constants;
-    for (int i : step.in) {
-      bound.in.push_back(i < 0 ? nullptr : slots[idx(i)]);
-      constants.push_back(i >= 0 && owner(i).constant ? bound.in.back() : nullptr);
-    }
-    for (int i : step.out) bound.out.push_back(i < 0 ? nullptr : slots[idx(i)]);
-    bound.scratch = arena.get() + step.scratch_offset;
-    const Trail trail("node", step.name, step.op);
-    bound.kernel = step.call.bind({constants});
-    return bound;
-  }
-
-  /// The slot whose memory this one's is.
-  const Slot& owner(int slot) const {
-    const Slot* s = &plan->slots[idx(slot)];
-    while (s->alias_of >= 0) s = &plan->slots[idx(s->alias_of)];
-    return *s;
-  }
 };
 
 namespace {
@@ -123,17 +85,10 @@ Session::Session(std::shared_ptr<const Plan> plan)
   State& s = *state_;
   const Plan& p = *s.plan;
   s.arena.reset(allocate_zeroed(p.arena_bytes + kVectorSlack));
-  for (int i = 0; i < static_cast<int>(p.slots.size()); ++i) {
-    const Slot& owner = s.owner(i);
-    // Constants are only ever read; one table of pointers serves both kinds.
-    std::byte* memory = owner.constant ? const_cast<std::byte*>(owner.constant->data())
-                                       : s.arena.get() + owner.offset;
-    for (int k = i; p.slots[idx(k)].alias_of >= 0; k = p.slots[idx(k)].alias_of) {
-      memory += p.slots[idx(k)].alias_offset;
-    }
-    s.slots.push_back(memory);
+  s.slots = slot_pointers(p, s.arena.get());
+  for (const Step& step : p.steps) {
+    s.steps.push_back(bind_step(p, step, s.slots, s.arena.get()));
   }
-  for (const Step& step : p.steps) s.steps.push_back(s.bind(step));
   for (const PlanPort& input : p.inputs) s.inputs.push_back(input.port);
   for (const PlanPort& output : p.outputs) s.outputs.push_back(output.port);
   s.given.assign(s.inputs.size(), false);
@@ -177,13 +132,11 @@ void Session::run() {
   const FlushDenormals flush;  // the pool's threads do as the caller does
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const BoundStep& step = s.steps[i];
-    if (step.conversion) {
-      step.conversion->run(step.in[0], step.out[0], &s.pool);
-    } else if (!p.steps[i].call.def().may_throw) {
-      step.kernel.run({step.in, step.out, step.scratch, &s.pool});
+    if (!step.may_throw()) {
+      step.run(&s.pool);
     } else {
       const Trail trail("node", p.steps[i].name, p.steps[i].op);
-      step.kernel.run({step.in, step.out, step.scratch, &s.pool});
+      step.run(&s.pool);
     }
     if (s.observer) s.observer(static_cast<int>(i));
   }

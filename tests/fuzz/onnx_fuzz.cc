@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as an ONNX model, and as a file of one tensor.
-#include "import/onnx_tensor.h"
 #include "import/readers.h"
+#include "stowage/inspect.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const InputFile input = open_model(file.path(), options.limits.file_bytes);
     fuzz::expect_sound(import_onnx(input, options));
   });
+  fuzz::expect_error_or_success([&] { inspect_model(file.path(), options.limits); });
   fuzz::expect_error_or_success([&] { tensor_from_pb_file(file.path(), options.limits); });
   return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a TFLite model.
 #include "import/readers.h"
+#include "stowage/inspect.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -11,5 +12,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const InputFile input = open_model(file.path(), options.limits.file_bytes);
     fuzz::expect_sound(import_tflite(input, options));
   });
+  fuzz::expect_error_or_success([&] { inspect_model(file.path(), options.limits); });
   return 0;
 }

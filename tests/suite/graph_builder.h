@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/index.h"
 #include "graph/op_def.h"
 #include "stowage/error.h"
 
@@ -109,8 +110,6 @@ class GraphBuilder {
   static Shape shape_of(const Ints& extents) {
     return Shape(std::string_view("abcd").substr(0, extents.size()), extents);
   }
-
-  static std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 };
 
 }  // namespace stowage

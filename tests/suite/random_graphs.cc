@@ -4,13 +4,12 @@
 
 #include <algorithm>
 
+#include "base/index.h"
 #include "tests/suite/random_graphs_builder.h"
 
 namespace stowage::random_graphs {
 
 namespace {
-
-std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Mostly images; extents are small and odd, so that blocks have tails.
 void draw_input(Builder& b) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/index.h"
 #include "base/text.h"
 
 namespace stowage::random_graphs {
@@ -19,8 +20,6 @@ constexpr std::int64_t kMostWork[] = {300'000, 5'000'000};
 constexpr double kSmallest = 1e-3, kLargest = 1e3;
 /// Noise behind a node, and where it has grown too large, over the largest magnitude.
 constexpr double kNoise = 0x1p-20, kMostNoise = kTolerance / 5;
-
-std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Shape shape_of(const Ints& extents) {
   return Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents);

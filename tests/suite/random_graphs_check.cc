@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "base/index.h"
 #include "base/text.h"
 #include "plan/plan.h"
 #include "tests/suite/random_graphs.h"
@@ -12,8 +13,6 @@
 namespace stowage::random_graphs {
 
 namespace {
-
-std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 TensorView absent() { return {DType::f32, Mapping(Layout(), Shape(), 4), nullptr}; }
 

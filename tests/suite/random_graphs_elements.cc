@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/index.h"
 #include "tests/suite/random_graphs_builder.h"
 
 namespace stowage::random_graphs {
@@ -12,8 +13,6 @@ namespace stowage::random_graphs {
 namespace {
 
 using std::pair;
-
-std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Operators of one input, with numbers of their own.
 struct Function {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/index.h"
 #include "tests/suite/random_graphs_builder.h"
 
 namespace stowage::random_graphs {
@@ -12,8 +13,6 @@ namespace stowage::random_graphs {
 namespace {
 
 using std::pair;
-
-std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int64_t product(const Ints& list) {
   return std::accumulate(list.begin(), list.end(), std::int64_t{1}, std::multiplies<>());

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/index.h"
 #include "tests/suite/random_graphs_builder.h"
 
 namespace stowage::random_graphs {
@@ -11,8 +12,6 @@ namespace stowage::random_graphs {
 namespace {
 
 using std::pair;
-
-std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Ints cut(Builder& b, std::int64_t extent, std::int64_t parts) {
   Ints out;

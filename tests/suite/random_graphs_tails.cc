@@ -4,15 +4,15 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/index.h"
 #include "base/text.h"
 #include "plan/plan.h"
+#include "runtime/bound_step.h"
 #include "tests/suite/random_graphs.h"
 
 namespace stowage::random_graphs {
 
 namespace {
-
-std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// The first cell of a tail that is not zero, or -1.
 std::int64_t dirty_tail(const Mapping& mapping, const std::byte* data) {
@@ -33,17 +33,7 @@ class OpenSession {
       : plan_(plan), storage_(plan.arena_bytes + kVectorSlack + kAlignment, std::byte{0xFF}) {
     const auto at = reinterpret_cast<std::uintptr_t>(storage_.data());
     arena_ = storage_.data() + (kAlignment - at % kAlignment) % kAlignment;
-    for (const Slot& slot : plan.slots) {
-      const Slot* owner = &slot;
-      std::size_t offset = 0;
-      while (owner->alias_of >= 0) {
-        offset += owner->alias_offset;
-        owner = &plan.slots[idx(owner->alias_of)];
-      }
-      slots_.push_back((owner->constant ? const_cast<std::byte*>(owner->constant->data())
-                                        : arena_ + owner->offset) +
-                       offset);
-    }
+    slots_ = slot_pointers(plan, arena_);
   }
 
   std::string run(const std::vector<Tensor>& inputs) {
@@ -68,30 +58,13 @@ class OpenSession {
 
  private:
   std::string run(const Step& step) {
-    if (step.kind == Step::Kind::convert) {
-      const Slot &from = plan_.slots[idx(step.src)], &to = plan_.slots[idx(step.dst)];
-      Conversion(from.dtype, from.mapping, to.dtype, to.mapping)
-          .run(slots_[idx(step.src)], slots_[idx(step.dst)], nullptr);
-      return check(step.dst, "a conversion");
-    }
-    std::vector<const std::byte*> in, constants;
-    std::vector<std::byte*> out;
-    for (const int s : step.in) {
-      in.push_back(s < 0 ? nullptr : slots_[idx(s)]);
-      constants.push_back(s >= 0 && is_constant(s) ? in.back() : nullptr);
-    }
-    for (const int s : step.out) out.push_back(s < 0 ? nullptr : slots_[idx(s)]);
-    step.call.bind({constants}).run({in, out, arena_ + step.scratch_offset, nullptr});
+    bind_step(plan_, step, slots_, arena_).run(nullptr);
+    if (step.kind == Step::Kind::convert) return check(step.dst, "a conversion");
     for (const int s : step.out) {
       const std::string why = check(s, text("node '", step.name, "'"));
       if (!why.empty()) return why;
     }
     return "";
-  }
-
-  bool is_constant(int s) const {
-    while (plan_.slots[idx(s)].alias_of >= 0) s = plan_.slots[idx(s)].alias_of;
-    return plan_.slots[idx(s)].constant != nullptr;
   }
 
   std::string check(int s, std::string_view who) const {

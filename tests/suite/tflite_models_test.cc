@@ -8,6 +8,7 @@
 #include <iterator>
 #include <random>
 
+#include "stowage/inspect.h"
 #include "test_paths.h"
 #include "tests/suite/bad_models.h"
 #include "tests/suite/run_model.h"
@@ -23,16 +24,20 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Whatever the bytes, importing ends in a graph or in an Error that blames the file.
+/// Whatever the bytes, reading ends well or in an Error that blames the file.
 void expect_no_crash(const std::string& bytes) {
   const TempFile file(bytes);
   ImportOptions options;
   options.limits.total_bytes = 64 << 20;
-  try {
-    import_model(file.path(), options);
-  } catch (const Error& e) {
-    EXPECT_NE(e.code(), ErrorCode::internal) << e.what();
-  }
+  const auto expect_error_or_success = [](auto&& read) {
+    try {
+      read();
+    } catch (const Error& e) {
+      EXPECT_NE(e.code(), ErrorCode::internal) << e.what();
+    }
+  };
+  expect_error_or_success([&] { import_model(file.path(), options); });
+  expect_error_or_success([&] { inspect_model(file.path(), options.limits); });
 }
 
 void damage(const std::string& good, int flips, unsigned seed) {

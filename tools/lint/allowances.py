@@ -4,7 +4,6 @@ needed is itself a breach."""
 
 # Files over the limit, and the lines they have: they may not grow.
 LONG_FILES = {
-    "cli/deploy_test.cc": 608,
 }
 
 # Functions over the limit: "path: name", and their lines.
@@ -16,7 +15,7 @@ LONG_FUNCTIONS = {
 # Layouts spelled outside src/layout and the offers: (path, spelling): why.
 SPELLINGS = {
     ("src/plan/source_order.cc", "n h w c"): "the source order of an NHWC model",
-    ("cli/calibrate.cc", "n h w c"): "a case that is measured",
-    ("cli/calibrate.cc", "CNHW"): "a case that is measured",
-    ("cli/calibrate.cc", "h g f e d c b a"): "a case that is measured",
+    ("src/runtime/measure_rates.cc", "n h w c"): "a case that is measured",
+    ("src/runtime/measure_rates.cc", "CNHW"): "a case that is measured",
+    ("src/runtime/measure_rates.cc", "h g f e d c b a"): "a case that is measured",
 }

@@ -317,7 +317,7 @@ _WORDS = [(re.compile(pattern.replace(" ", _GAP), re.I), instead) for pattern, i
     (r"twin", "'reference', 'oracle' or 'the same'"),
     (r"(?<!p)roof(?!line)", "'peak', 'baseline' or 'roofline'"),
     (r"\bunless told\b", "the default: 'default 60'"),
-    (r"\b(?:past|around) the caches?\b", "'non-temporal'"),
+    (r"\b(?:past|around) (?:the|all) caches?\b", "'non-temporal'"),
     (r"\bask(?:s|ed|ing)? for (?:(?:a|the|its|next|cache) )*lines?\b", "'prefetch'"))]
 _NAMES = [(re.compile(r"(?<![A-Za-z])apart(?![a-z])|Apart(?![a-z])"), "'isolated', 'separate' or 'disjoint'")]
 

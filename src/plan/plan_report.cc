@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public face of a plan: a copy of what it keeps, in terms that need nothing of the library.
+#include <algorithm>
+
+#include "base/index.h"
+#include "plan/plan.h"
+#include "stowage/plan.h"
+
+namespace stowage {
+
+namespace {
+
+std::vector<Port> ports_of(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<Port> ports;
+  for (const ValueId v : values) {
+    const Value& value = graph.value(v);
+    ports.push_back({value.name, value.dtype, value.shape, data_format(value.shape)});
+  }
+  return ports;
+}
+
+std::vector<PlanReport::Boundary> boundary(const std::vector<PlanPort>& ports) {
+  std::vector<PlanReport::Boundary> out;
+  for (const PlanPort& p : ports) out.push_back({p.port, p.layout, p.value});
+  return out;
+}
+
+PlanReport::Step step_report(const Plan& plan, const Step& step) {
+  if (step.kind == Step::Kind::convert) {
+    return {PlanReport::Step::Kind::convert, plan.slots[idx(step.src)].name, "", ""};
+  }
+  return {PlanReport::Step::Kind::call, step.name, step.op, std::string(step.call.name())};
+}
+
+/// Every tensor that has memory of its own in the arena, then scratch, each with the steps in which
+/// it is in use. Inputs and outputs live from the first and to the last: they may be set and read
+/// between runs.
+std::vector<PlanReport::Block> blocks(const Plan& plan) {
+  const int steps = static_cast<int>(plan.steps.size());
+  const int end = std::max(steps - 1, 0);
+  std::vector<std::pair<int, int>> life(plan.slots.size(), {steps, -1});
+  const auto live = [&](int slot, int step) {
+    if (slot < 0) return;
+    auto& [first, last] = life[idx(memory_of(plan, slot).slot)];
+    first = std::min(first, step);
+    last = std::max(last, step);
+  };
+  for (int i = 0; i < steps; ++i) {
+    const Step& step = plan.steps[idx(i)];
+    live(step.src, i);
+    live(step.dst, i);
+    for (const int s : step.in) live(s, i);
+    for (const int s : step.out) live(s, i);
+  }
+  for (const PlanPort& input : plan.inputs) {
+    for (const int s : input.slots) live(s, 0), live(s, end);
+  }
+  for (const PlanPort& output : plan.outputs) {
+    for (const int s : output.slots) live(s, end);
+  }
+  std::vector<PlanReport::Block> out;
+  for (std::size_t s = 0; s < plan.slots.size(); ++s) {
+    const Slot& slot = plan.slots[s];
+    if (slot.constant != nullptr || slot.alias_of >= 0 || life[s].second < 0) continue;
+    out.push_back({slot.value, slot.name, slot.mapping.layout().spelling(), slot.offset,
+                   slot.mapping.bytes(), life[s].first, life[s].second});
+  }
+  for (int i = 0; i < steps; ++i) {
+    const Step& step = plan.steps[idx(i)];
+    if (step.scratch_bytes == 0) continue;
+    out.push_back({kNoValue, "scratch", "", step.scratch_offset, step.scratch_bytes, i, i});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view rule_format(const NodeReport& node, DataFormat source) noexcept {
+  return node.rule_auto ? "AUTO" : data_format_name(source);
+}
+
+PlanReport report(const Plan& plan) {
+  PlanReport out;
+  out.model = plan.model;
+  out.planner = plan.planner;
+  out.threads = plan.threads;
+  out.lanes = plan.lanes;
+  out.source_format = plan.source_format;
+  out.inputs = boundary(plan.inputs);
+  out.outputs = boundary(plan.outputs);
+  out.nodes = plan.nodes;
+  out.conversions = plan.conversions;
+  for (const Step& step : plan.steps) out.steps.push_back(step_report(plan, step));
+  out.arena = blocks(plan);
+  out.arena_bytes = plan.arena_bytes;
+  out.weight_bytes = plan.weight_bytes;
+  out.touched_bytes = plan.touched_bytes;
+  out.cost_us = plan.cost_us;
+  out.rule_cost_us = plan.rule_cost_us;
+  out.source_cost_us = plan.source_cost_us;
+  out.lower_bound_us = plan.lower_bound_us;
+  out.history = plan.history;
+  return out;
+}
+
+std::vector<Port> input_ports(const Graph& graph) { return ports_of(graph, graph.inputs); }
+
+std::vector<Port> output_ports(const Graph& graph) { return ports_of(graph, graph.outputs); }
+
+}  // namespace stowage

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public face of a plan says what the plan keeps.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "plan/plan.h"
+#include "plan/test_net.h"
+#include "stowage/machine.h"
+
+namespace stowage {
+namespace {
+
+/// Two convolutions, a concatenation of their results, and a reshape.
+std::shared_ptr<Graph> net() {
+  Net n;
+  const ValueId x = n.input({1, 8, 6, 6});
+  Attributes axis;
+  axis.set("axis", std::int64_t{1});
+  const ValueId a = n.conv(x, 8, 16), b = n.conv(x, 8, 16);
+  return n.finish({n.reshape(n.add("concat", {a, b}, axis), {1, -1})});
+}
+
+TEST(PlanReport, CopiesThePlan) {
+  const auto graph = net();
+  const std::vector<Port> in = input_ports(*graph), out = output_ports(*graph);
+  const auto plan = make_plan(graph);
+  const PlanReport r = report(*plan);
+  EXPECT_EQ(r.planner, "optimal");
+  EXPECT_EQ(r.threads, 1);
+  EXPECT_EQ(r.lanes, vector_lanes());
+  ASSERT_EQ(r.inputs.size(), 1u);
+  EXPECT_EQ(r.inputs[0].port.name, in[0].name);
+  EXPECT_EQ(r.inputs[0].port.shape, in[0].shape);
+  ASSERT_EQ(r.outputs.size(), 1u);
+  EXPECT_EQ(r.outputs[0].port.name, out[0].name);
+  EXPECT_EQ(r.outputs[0].id, plan->outputs[0].value);
+  EXPECT_EQ(r.nodes.size(), plan->nodes.size());
+  EXPECT_EQ(r.conversions.size(), plan->conversions.size());
+  EXPECT_EQ(r.arena_bytes, plan->arena_bytes);
+  EXPECT_EQ(r.weight_bytes, plan->weight_bytes);
+  EXPECT_EQ(r.cost_us, plan->cost_us);
+  EXPECT_EQ(r.history, plan->history);
+}
+
+TEST(PlanReport, TellsConstantsFromComputedValues) {
+  const PlanReport r = report(*make_plan(net()));
+  for (const NodeReport& node : r.nodes) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool weights = node.op == "conv" ? i > 0 : node.op == "reshape" && i == 1;
+      EXPECT_EQ(node.inputs[i].constant, weights) << node.name << " input " << i;
+    }
+  }
+}
+
+// Session::on_step counts the steps of the report.
+TEST(PlanReport, StepsAreThoseOfARun) {
+  const auto plan = make_plan(net());
+  const PlanReport r = report(*plan);
+  Session session(plan);
+  session.set_input(0, Tensor(DType::f32, session.inputs()[0].shape).view());
+  std::vector<int> seen;
+  session.on_step([&](int step) { seen.push_back(step); });
+  session.run();
+  ASSERT_EQ(seen.size(), r.steps.size());
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i], static_cast<int>(i));
+    const bool convert = r.steps[i].kind == PlanReport::Step::Kind::convert;
+    EXPECT_EQ(r.steps[i].kernel.empty(), convert) << r.steps[i].name;
+    EXPECT_FALSE(r.steps[i].name.empty());
+  }
+}
+
+TEST(PlanReport, BlocksShareNoByteWhileBothAreInUse) {
+  const PlanReport r = report(*make_plan(net()));
+  ASSERT_FALSE(r.arena.empty());
+  const auto last = static_cast<int>(r.steps.size()) - 1;
+  for (const PlanReport::Block& a : r.arena) {
+    EXPECT_LE(a.offset + a.bytes, r.arena_bytes) << a.name;
+    EXPECT_TRUE(0 <= a.first && a.first <= a.last && a.last <= last) << a.name;
+    for (const PlanReport::Block& b : r.arena) {
+      if (&a == &b || a.last < b.first || b.last < a.first) continue;
+      // Results in place begin in the step in which their input ends.
+      if (a.last == b.first || b.last == a.first) continue;
+      EXPECT_TRUE(a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset)
+          << a.name << " and " << b.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stowage
