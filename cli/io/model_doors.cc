@@ -53,7 +53,7 @@ ModelDoors model_doors(const std::string& path) {
     }
   }
   const Limits limits;
-  const InputFile file = open_model(path, limits.file_bytes);
+  const InputFile file = open_input(path, limits.file_bytes);
   ImportBudget budget(limits);
   return is_tflite(file) ? tflite_doors(TfliteFile(file, budget))
                          : onnx_doors(file, limits, budget);
