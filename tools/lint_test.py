@@ -22,7 +22,7 @@ SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 
 CLEAN = {
     ".clang-format": "BasedOnStyle: Google\nColumnLimit: 100\n",
-    "src/ROOMS": "base:\nlayout: base\ngraph: base layout\nplan: base layout graph\nkernels: base\nops: base layout graph\n"
+    "src/ROOMS": "base:\nlayout: base\ngraph: base layout\nplan: base layout graph\nkernels: base\nops: base layout graph\nruntime: base layout\n"
                  "cli: base/text.h\ntests: graph\ngenerated: paths.h\n<hwy>: ops\n<base/bytes.h>: base\n",
     "include/stowage/error.h": SPDX + "#pragma once\n",
     "src/base/text.h": SPDX + "#pragma once\n\nint length(const char* text) noexcept;\n",
@@ -66,7 +66,6 @@ BREACHES = [
      {"src/ROOMS": CLEAN["src/ROOMS"].replace("cli:", "cli: graph/op_def.h")}),
     ("file_size", "601 lines, 600 allowed", {"src/base/text.cc": SPDX + "int a;\n" * 600}),
     ("file_size", "601 lines, 600 allowed", {"tools/report.py": "+" + "print(1)\n" * 599}),
-    ("file_size", "cli/deploy_test.cc:1: is short enough", {"cli/deploy_test.cc": SPDX}),
     ("function_size", "long_one has 101 lines", {"src/base/text.cc": SPDX + function(101)}),
     ("function_size", "Class::long_one has 101 lines",
      {"src/base/text.cc": SPDX + "\nnamespace a {\n" + function(101).replace("long_one", "Class::long_one") + "\n}  // namespace a\n"}),
@@ -76,8 +75,8 @@ BREACHES = [
     ("layout_names", '"NHWC" decides', {"cli/main.cc": '+\nbool last(const Name& s) { return s == "NHWC"; }\n'}),
     ("layout_names", '"n c/4 h w c%4" is spelled', {"src/plan/plan.cc": SPDX + '\nLayout layout() { return Layout::parse("n c/4 h w c%4"); }\n'}),
     ("layout_names", "compares a spelling", {"src/plan/plan.cc": SPDX + "\nbool same(Layout a, Layout b) { return a.spelling() == b.spelling(); }\n"}),
-    ("layout_names", "cli/calibrate.cc:1: \"CNHW\" is not there",
-     {"cli/calibrate.cc": SPDX + '\nconst Layout kCases[] = {Layout::parse("n h w c"), Layout::parse("h g f e d c b a")};\n'}),
+    ("layout_names", "src/runtime/measure_rates.cc:1: \"CNHW\" is not there",
+     {"src/runtime/measure_rates.cc": SPDX + '\nconst Layout kCases[] = {Layout::parse("n h w c"), Layout::parse("h g f e d c b a")};\n'}),
     ("blocking", "'channels / 4'", {"src/ops/relu.cc": "+\nint blocks(int channels) { return channels / 4; }\n"}),
     ("blocking", "'(c_in + 7) /'", {"src/plan/plan.cc": SPDX + "\nint blocks(int c_in) { return (c_in + 7) / 8; }\n"}),
     ("blocking", "'block == 16'", {"src/plan/plan.cc": SPDX + "\nint cost(int block) { return block == 16 ? 1 : 2; }\n"}),

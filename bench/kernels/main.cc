@@ -313,7 +313,7 @@ double time_offer(const Graph& graph, const Node& node, const Offer& offer, int 
   bytes = 0;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const Value& value = graph.value(node.inputs[i]);
-    Tensor& t = in_tensors.emplace_back(value.dtype, value.shape, offer.in[i]);
+    Tensor& t = in_tensors.emplace_back(value.dtype, value.shape, offer.in[i].layout);
     if (value.constant != nullptr && t.layout() == value.constant->layout()) t = *value.constant;
     if (value.constant == nullptr || value.dtype == DType::f32) {
       for (float& x : t.as<float>()) x = real(random);
@@ -322,7 +322,7 @@ double time_offer(const Graph& graph, const Node& node, const Offer& offer, int 
   }
   for (std::size_t o = 0; o < node.outputs.size(); ++o) {
     const Value& value = graph.value(node.outputs[o]);
-    out_tensors.emplace_back(value.dtype, value.shape, offer.out[o]);
+    out_tensors.emplace_back(value.dtype, value.shape, offer.out[o].layout);
     bytes += static_cast<double>(out_tensors.back().bytes());
   }
   for (std::size_t i = 0; i < in_tensors.size(); ++i) {
@@ -363,15 +363,20 @@ int main(int argc, char** argv) {
   for (const Layer& layer : layers()) {
     Prepared p;
     prepare(layer, p);
-    std::vector<std::vector<Layout>> candidates;
+    FormatTable formats;
+    std::vector<std::vector<int>> candidates;
     for (ValueId v = 0; v < p.graph.value_count(); ++v) {
-      const Shape& shape = p.graph.value(v).shape;
-      candidates.push_back({Layout::row_major(shape)});
-      if (shape.rank() > 1) candidates.back().push_back(Layout::blocked(shape, 1, target.lanes));
+      const Value& value = p.graph.value(v);
+      const Shape& shape = value.shape;
+      auto& list = candidates.emplace_back();
+      list.push_back(formats.intern({Layout::row_major(shape), value.dtype}));
+      if (shape.rank() < 2) continue;
+      list.push_back(formats.intern({Layout::blocked(shape, 1, target.lanes), value.dtype}));
     }
     const NodeRef ref(p.graph, p.node);
     std::vector<Offer> offers;
-    ref.node().op->offers({ref, target, candidates}, offers);
+    ref.node().op->offers({ref, target, formats, candidates}, offers);
+    for (Offer& offer : offers) complete_inputs(ref, offer);
     for (const Offer& offer : offers) {
       const std::string name(offer.name());
       if ((layer.op + " " + layer.name + " " + name).find(filter) == std::string::npos) continue;
@@ -381,8 +386,8 @@ int main(int argc, char** argv) {
       // The planner's price of a copy counts pieces as flops.
       const double gflops = is_copy(layer.op) ? 0 : offer.flops / s / 1e9, gbytes = bytes / s / 1e9;
       std::printf("%-22s %-28s %-9s %-9s %9.1f us %7.1f GFLOP/s %6.1f GB/s %5.1f %%\n",
-                  layer.name.c_str(), name.c_str(), offer.in[0].spelling().c_str(),
-                  offer.out[0].spelling().c_str(), s * 1e6, gflops, gbytes,
+                  layer.name.c_str(), name.c_str(), offer.in[0].layout.spelling().c_str(),
+                  offer.out[0].layout.spelling().c_str(), s * 1e6, gflops, gbytes,
                   100 * std::max(gflops / peak, gbytes / bandwidth));
       std::fflush(stdout);
     }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's life: import_model, simplify, make_plan, Session::run.
+// A model's life: open_model, specialise, simplify, make_plan, Session::run. import_model is the
+// first two in one.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,19 +30,80 @@ struct Limits {
   int name_bytes = 4096;
 };
 
-struct ImportOptions {
+/// A dim of a model input as the file has it.
+struct ModelDim {
+  std::int64_t extent = -1;  ///< negative: open
+  std::string symbol;        ///< what the file calls an open dim; dims of one name are equal
+};
+
+/// An input of a model as the file has it.
+struct ModelInput {
+  std::string name;
+  DType dtype = DType::f32;
+  std::optional<std::vector<ModelDim>> dims;  ///< nothing: not even the rank is known
+};
+
+struct SpecialiseOptions {
   /// Extents by input name; they bind symbolic dims and replace static ones.
   std::map<std::string, std::vector<std::int64_t>> shapes;
   /// Inputs whose elements are known now, by name. They become constants and are no inputs of a
   /// session: where a model takes axes, shapes or sizes as inputs, it can be planned only so.
   std::map<std::string, Tensor> known;
+};
+
+/// Both in one, as SpecialiseOptions has them.
+struct ImportOptions {
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  std::map<std::string, Tensor> known;
   Limits limits;
 };
 
-/// Reads an ONNX or a TFLite file; its bytes say which. Untrusted until it returns. A leading
+/// A model as its file has it, for whatever shapes, with its weights. Immutable: any number of
+/// threads may use it at once. In the library stowage::import, as is all that makes one.
+class Model {
+ public:
+  virtual ~Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  const std::string& name() const noexcept { return name_; }  ///
+
+  std::span<const ModelInput> inputs() const noexcept { return inputs_; }  ///< in the file's order
+
+  std::span<const std::string> outputs() const noexcept { return outputs_; }  ///
+
+ protected:
+  Model() = default;
+
+  std::string name_;
+  std::vector<ModelInput> inputs_;
+  std::vector<std::string> outputs_;
+
+ private:
+  friend std::shared_ptr<const Model> open_model(const std::string&, const Limits&);
+  friend std::shared_ptr<const Model> open_model(std::span<const std::byte>, const Limits&);
+  friend std::shared_ptr<Graph> specialise(const Model&, const SpecialiseOptions&);
+
+  virtual std::shared_ptr<Graph> graph(const SpecialiseOptions& options) const = 0;
+
+  std::string source_;  // the path, for messages
+};
+
+/// Reads an ONNX or a TFLite file; its bytes say which. All that does not depend on shapes is
+/// checked here, the rest by `specialise`. The file is not needed any longer when it returns.
+/// Throws Error(bad_input, unsupported, limit).
+std::shared_ptr<const Model> open_model(const std::string& path, const Limits& limits = {});
+/// The same from memory. Weights in files of their own are Error(unsupported): there is no folder.
+std::shared_ptr<const Model> open_model(std::span<const std::byte> bytes,
+                                        const Limits& limits = {});
+
+/// The computation for one set of input shapes. Graphs share the weights of their model. A leading
 /// (batch) dim that is open and not bound by `shapes` becomes 1. Variables of a TFLite model begin
 /// at zero in every run. Throws Error(bad_input, unsupported, limit, usage).
-/// In the library stowage::import.
+std::shared_ptr<Graph> specialise(const Model& model, const SpecialiseOptions& options = {});
+
+/// open_model, then specialise; the graph alone owns the weights then, so that make_plan can
+/// release them one by one.
 std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options = {});
 
 /// Labelled patches: folds constants and BatchNorm, fuses activations and residuals. make_plan
@@ -82,8 +147,8 @@ struct PlanOptions {
 
 /// Simplifies, chooses layouts and kernels, inserts conversions, converts the weights, lays out
 /// the arena. The graph's constants are released as they are converted when the plan is its only
-/// owner: pass a graph you no longer need. Throws Error(usage) without a graph or for a number of
-/// threads out of range, Error(limit) above the limits.
+/// owner: pass a graph you no longer need. Those of a Model stay with it. Throws Error(usage)
+/// without a graph or for a number of threads out of range, Error(limit) above the limits.
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph,
                                       const PlanOptions& options = {});
 

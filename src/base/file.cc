@@ -58,7 +58,14 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   adopt(open(path.c_str(), kOpenFlags));
 }
 
+InputFile::InputFile(std::string name, std::span<const std::byte> bytes)
+    : path_(std::move(name)), bytes_(bytes.data()), size_(std::ssize(bytes)) {}
+
 InputFile::InputFile(const InputFile& other, const std::string& location) : path_(location) {
+  if (other.fd_ < 0) {
+    fail(ErrorCode::unsupported, "'", location, "' lies in a file beside ", other.path_,
+         ", which has no folder; open the model by its path");
+  }
   const std::size_t slash = other.path_.rfind('/');
   const bool here = slash == std::string::npos;
   adopt(
@@ -66,7 +73,10 @@ InputFile::InputFile(const InputFile& other, const std::string& location) : path
 }
 
 InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      bytes_(other.bytes_),
+      size_(other.size_) {}
 
 InputFile::~InputFile() {
   if (fd_ >= 0) close(fd_);
@@ -87,6 +97,13 @@ void InputFile::adopt(int fd) {
 }
 
 void InputFile::read(std::int64_t offset, std::span<std::byte> into) const {
+  if (fd_ < 0) {
+    if (offset > size_ || std::ssize(into) > size_ - offset) {
+      fail(ErrorCode::bad_input, path_, " ends after ", size_, " bytes; it is cut short");
+    }
+    if (!into.empty()) std::memcpy(into.data(), bytes_ + offset, into.size());
+    return;
+  }
   while (!into.empty()) {
     // Linux reads at most 2 GiB in one go.
     const ssize_t got =

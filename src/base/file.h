@@ -12,13 +12,16 @@ namespace stowage {
 /// What an errno means, in words.
 std::string reason_of(int error);
 
-/// A regular file, open for reading. Throws Error(bad_input) when it is missing, a directory,
-/// unreadable or no regular file.
+/// A regular file, open for reading, or bytes in memory. Throws Error(bad_input) when it is
+/// missing, a directory, unreadable or no regular file.
 class InputFile {
  public:
   explicit InputFile(const std::string& path);
+  /// Reads where the bytes lie; they must outlive it.
+  InputFile(std::string name, std::span<const std::byte> bytes);
   /// The file that `other` calls `location`: a relative path to a file in the folder of `other` or
-  /// beneath it. One that leads elsewhere is refused; symbolic links count as elsewhere.
+  /// beneath it. One that leads elsewhere is refused; symbolic links count as elsewhere. Bytes in
+  /// memory have no folder: Error(unsupported).
   InputFile(const InputFile& other, const std::string& location);
   ~InputFile();
   InputFile(InputFile&& other) noexcept;
@@ -36,7 +39,8 @@ class InputFile {
   void adopt(int fd);
 
   std::string path_;
-  int fd_ = -1;
+  int fd_ = -1;  // negative: in memory
+  const std::byte* bytes_ = nullptr;
   std::int64_t size_ = 0;
 };
 

@@ -15,11 +15,15 @@ ValueId Graph::add_value(Value value) {
 }
 
 ValueId Graph::add_constant(std::string value_name, Tensor tensor) {
+  return add_constant(std::move(value_name), std::make_shared<const Tensor>(std::move(tensor)));
+}
+
+ValueId Graph::add_constant(std::string value_name, std::shared_ptr<const Tensor> tensor) {
   Value v;
   v.name = std::move(value_name);
-  v.dtype = tensor.dtype();
-  v.shape = tensor.shape();
-  v.constant = std::make_shared<const Tensor>(std::move(tensor));
+  v.dtype = tensor->dtype();
+  v.shape = tensor->shape();
+  v.constant = std::move(tensor);
   return add_value(std::move(v));
 }
 

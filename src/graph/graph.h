@@ -71,6 +71,7 @@ class Graph {
 
   ValueId add_value(Value value);
   ValueId add_constant(std::string value_name, Tensor tensor);
+  ValueId add_constant(std::string value_name, std::shared_ptr<const Tensor> tensor);
   /// Appends a node; its outputs' producer is set. Nodes need not be added in order. Output 0 is
   /// always there, as operators expect: it becomes a value that nobody reads where it is absent.
   NodeId add_node(Node node);

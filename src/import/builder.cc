@@ -33,7 +33,7 @@ Builder::Builder(std::string model, DataFormat source_format, ImportBudget& budg
 }
 
 ValueId Builder::add_input(const std::string& name, DType dtype, const Ints& extents,
-                           const ImportOptions& options) {
+                           const SpecialiseOptions& options) {
   Value value;
   value.name = name;
   value.dtype = dtype;
@@ -56,13 +56,13 @@ bool Builder::is_input(ValueId v) const {
   return std::ranges::find(graph_->inputs, v) != graph_->inputs.end();
 }
 
-ValueId Builder::add_constant(std::string name, Tensor tensor) {
+ValueId Builder::add_constant(std::string name, std::shared_ptr<const Tensor> tensor) {
   return graph_->add_constant(std::move(name), std::move(tensor));
 }
 
 ValueId Builder::constant(std::string_view name, Tensor tensor) {
   budget_.take_value(std::string(name), static_cast<std::int64_t>(tensor.bytes()));
-  return add_constant(unique(text(name, ".constant")), std::move(tensor));
+  return graph_->add_constant(unique(text(name, ".constant")), std::move(tensor));
 }
 
 NodeId Builder::add_node(Node node, std::span<const std::string> outputs) {

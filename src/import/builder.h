@@ -34,10 +34,10 @@ class Builder {
 
   /// An input of the graph, or a constant when `options` know its elements.
   ValueId add_input(const std::string& name, DType dtype, const Ints& extents,
-                    const ImportOptions& options);
+                    const SpecialiseOptions& options);
   bool is_input(ValueId v) const;
   /// Whoever read the tensor has taken it off the budget.
-  ValueId add_constant(std::string name, Tensor tensor);
+  ValueId add_constant(std::string name, std::shared_ptr<const Tensor> tensor);
 
   /// A node of one operator of the file, as it is: one value for each name, none for an empty one.
   /// To be inferred by the caller, whose trail differs from the node's.

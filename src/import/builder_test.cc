@@ -27,7 +27,8 @@ class Lines {
   }
 
   void constant(const std::string& name, const Ints& extents) {
-    values_[name] = builder_.add_constant(name, Tensor(DType::f32, plain_shape(extents)));
+    values_[name] = builder_.add_constant(
+        name, std::make_shared<const Tensor>(DType::f32, plain_shape(extents)));
   }
 
   /// `op` is one of ours; its rule is `rule`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// import_model: what a file is, is decided by its bytes, not by its name.
+// open_model and specialise: what a file is, is decided by its bytes, not by its name.
 #include <algorithm>
 #include <new>
 #include <stdexcept>
@@ -11,27 +11,63 @@
 
 namespace stowage {
 
-void check_names(const ImportOptions& options, std::span<const std::string> inputs) {
+namespace {
+
+template <class F>
+auto within_memory(F f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    fail(ErrorCode::limit, "the model does not fit into memory");
+  } catch (const std::length_error&) {
+    fail(ErrorCode::limit, "the model does not fit into memory");
+  }
+}
+
+std::shared_ptr<Model> open_file(const InputFile& file, const Limits& limits) {
+  return is_tflite(file) ? open_tflite(file, limits) : open_onnx(file, limits);
+}
+
+}  // namespace
+
+void check_names(const SpecialiseOptions& options, std::span<const ModelInput> inputs) {
   const auto check = [&](const std::string& name) {
-    if (std::ranges::find(inputs, name) != inputs.end()) return;
+    if (std::ranges::find(inputs, name, &ModelInput::name) != inputs.end()) return;
     std::string all;
-    for (const std::string& input : inputs) all.append(all.empty() ? "" : ", ").append(input);
+    for (const ModelInput& input : inputs) all.append(all.empty() ? "" : ", ").append(input.name);
     fail(ErrorCode::usage, "the model has no input '", name, "'; its inputs are: ", all);
   };
   for (const auto& [name, extents] : options.shapes) check(name);
   for (const auto& [name, tensor] : options.known) check(name);
 }
 
-std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options) {
+std::shared_ptr<const Model> open_model(const std::string& path, const Limits& limits) {
   const Trail trail("importing", path);
-  try {
-    const InputFile file = open_model(path, options.limits.file_bytes);
-    return is_tflite(file) ? import_tflite(file, options) : import_onnx(file, options);
-  } catch (const std::bad_alloc&) {
-    fail(ErrorCode::limit, "the model does not fit into memory");
-  } catch (const std::length_error&) {
-    fail(ErrorCode::limit, "the model does not fit into memory");
-  }
+  auto model =
+      within_memory([&] { return open_file(open_input(path, limits.file_bytes), limits); });
+  model->source_ = path;
+  return model;
+}
+
+std::shared_ptr<const Model> open_model(std::span<const std::byte> bytes, const Limits& limits) {
+  const std::string source = "a model in memory";
+  const Trail trail("importing", source);
+  auto model = within_memory([&] {
+    const InputFile file(source, bytes);
+    check_size(file, limits.file_bytes);
+    return open_file(file, limits);
+  });
+  model->source_ = source;
+  return model;
+}
+
+std::shared_ptr<Graph> specialise(const Model& model, const SpecialiseOptions& options) {
+  const Trail trail("importing", model.source_);
+  return within_memory([&] { return model.graph(options); });
+}
+
+std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options) {
+  return specialise(*open_model(path, options.limits), {options.shapes, options.known});
 }
 
 }  // namespace stowage

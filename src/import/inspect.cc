@@ -178,7 +178,7 @@ ModelInfo inspect_tflite(const InputFile& from, const Limits& limits) {
   for (const TfliteOperator& op : file.operators) operators.add("tflite", op.lookup_name(), "");
   info.operators = operators.take();
   for (const TfliteTensor& tensor : file.tensors) {
-    if (!tensor.is_constant()) continue;
+    if (!tensor.constant) continue;
     const Trail trail("tensor", tensor.name);
     add_parameters(info, tensor.shape, 0);
     info.parameter_bytes =
@@ -192,7 +192,7 @@ ModelInfo inspect_tflite(const InputFile& from, const Limits& limits) {
 ModelInfo inspect_model(const std::string& path, const Limits& limits) {
   const Trail trail("importing", path);
   try {
-    const InputFile file = open_model(path, limits.file_bytes);
+    const InputFile file = open_input(path, limits.file_bytes);
     return is_tflite(file) ? inspect_tflite(file, limits) : inspect_onnx(file, limits);
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::limit, "the model does not fit into memory");

@@ -29,13 +29,14 @@ using Names = std::unordered_set<std::string_view>;
 /// One node of the file while it becomes nodes of the graph.
 class Operator final : public BuilderNode {
  public:
-  Operator(Builder& builder, Values& values, const Names& read, OnnxNode& node, std::int64_t opset)
+  Operator(Builder& builder, Values& values, const Names& read, const OnnxNode& node,
+           std::int64_t opset)
       : BuilderNode(builder, "onnx"), values_(values), read_(read), node_(node) {
     domain = node.domain;
     type = node.type;
     name = node.name;
     version = opset;
-    attrs = std::move(node.attrs);
+    attrs = node.attrs;
   }
 
   int input_count() const override { return static_cast<int>(node_.inputs.size()); }
@@ -92,68 +93,101 @@ class Operator final : public BuilderNode {
   const OnnxNode& node_;
 };
 
-class Importer {
- public:
-  Importer(const InputFile& file, const ImportOptions& options)
-      : options_(options),
-        file_(file),
-        budget_(options.limits),
-        onnx_(read_onnx_file(file, budget_)),
-        builder_(onnx_.graph_name, DataFormat::nchw, budget_) {}
+/// A value that the file brings: an initializer, or the output of a Constant.
+struct Given {
+  std::string name;
+  std::shared_ptr<const Tensor> tensor;  ///< null where nobody reads it
+};
 
-  std::shared_ptr<Graph> run() {
+/// An ONNX file, decoded: nothing of it lies on disk any longer.
+class OnnxModel final : public Model {
+ public:
+  OnnxModel(const InputFile& file, const Limits& limits)
+      : budget_(limits), onnx_(read_onnx_file(file, budget_)) {
+    name_ = onnx_.graph_name;
     find_operators();
     for (const OnnxNode& node : onnx_.nodes) read_.insert(node.inputs.begin(), node.inputs.end());
     for (const OnnxPort& output : onnx_.outputs) read_.insert(output.name);
-    add_initializers();
-    add_inputs();
-    for (const OnnxNode& node : onnx_.nodes) {
-      if (is_constant(node)) add_constant_node(node);
+    read_constants(file);
+    find_inputs();
+    find_outputs();
+    expect_names_once();
+    producers_first();
+  }
+
+ private:
+  friend class Specialiser;
+
+  std::shared_ptr<Graph> graph(const SpecialiseOptions& options) const override;
+
+  void find_operators() const;
+  void read_constants(const InputFile& file);
+  std::shared_ptr<const Tensor> constant_of(const InputFile& file, const OnnxNode& node);
+  Tensor attribute_tensor(const InputFile& file, const FileRange& range);
+  void find_inputs();
+  void find_outputs();
+  void expect_names_once() const;
+  void producers_first();
+
+  ImportBudget budget_;  // what the file has taken
+  OnnxFile onnx_;
+  Names read_;  // by a node, or an output of the model
+  std::vector<Given> given_;
+  std::size_t initializers_ = 0;    // the first of those
+  std::vector<std::size_t> order_;  // nodes that are not constants, producers first
+};
+
+/// The graph of an OnnxModel for one set of shapes.
+class Specialiser {
+ public:
+  Specialiser(const OnnxModel& model, const SpecialiseOptions& options)
+      : options_(options),
+        model_(model),
+        budget_(model.budget_),
+        builder_(model.onnx_.graph_name, DataFormat::nchw, budget_) {}
+
+  std::shared_ptr<Graph> run() {
+    for (const Given& given : model_.given_) {
+      define(given.name,
+             given.tensor == nullptr ? kNoValue : builder_.add_constant(given.name, given.tensor));
     }
-    declare_outputs();
-    for (OnnxNode* node : producers_first()) add_node(*node);
+    check_names(options_, model_.inputs());
+    bind_dims();
+    for (const ModelInput& input : model_.inputs()) {
+      define(input.name,
+             builder_.add_input(input.name, input.dtype, input_extents(input), options_));
+    }
+    reserve_outputs();
+    for (const std::size_t i : model_.order_) {
+      const OnnxNode& from = model_.onnx_.nodes[i];
+      Operator node(builder_, values_, model_.read_, from, model_.onnx_.opsets.at(from.domain));
+      node.import(find_foreign_op("onnx", operator_name(from)));
+    }
     add_outputs();
     return builder_.take();
   }
 
  private:
-  void find_operators();
-  void add_initializers();
-  void add_inputs();
-  std::vector<std::int64_t> input_extents(const OnnxPort& input) const;
-  void bind_dims(const std::vector<const OnnxPort*>& inputs);
-  void add_constant_node(const OnnxNode& node);
-  Tensor constant_of(const OnnxNode& node);
-  Tensor attribute_tensor(const FileRange& range);
-  void declare_outputs();
-  std::vector<OnnxNode*> producers_first();
-  void add_node(OnnxNode& node);
+  std::vector<std::int64_t> input_extents(const ModelInput& input) const;
+  void bind_dims();
+  void reserve_outputs();
   void add_outputs();
 
-  /// Every name is produced once; values that the builder makes up have others.
-  void declare(const std::string& name) {
-    if (!builder_.reserve(name)) {
-      fail(ErrorCode::bad_input, "the value '", name, "' is produced twice");
-    }
-  }
-
+  /// Values that the builder makes up have other names.
   void define(const std::string& name, ValueId id) {
-    declare(name);
+    builder_.reserve(name);
     values_.emplace(name, id);
   }
 
-  const ImportOptions& options_;
-  const InputFile& file_;
+  const SpecialiseOptions& options_;
+  const OnnxModel& model_;
   ImportBudget budget_;
-  OnnxFile onnx_;
   Builder builder_;
   Values values_;
-  Names read_;                                              // by a node, or an output of the model
-  std::unordered_map<std::string, std::size_t> producers_;  // index of the node
-  std::unordered_map<std::string, std::int64_t> dim_params_;
+  std::unordered_map<std::string, std::int64_t> symbols_;
 };
 
-void Importer::find_operators() {
+void OnnxModel::find_operators() const {
   std::set<std::string> missing;
   const OnnxNode* first = nullptr;
   for (const OnnxNode& node : onnx_.nodes) {
@@ -182,62 +216,76 @@ void Importer::find_operators() {
   }
 }
 
-void Importer::add_initializers() {
+void OnnxModel::read_constants(const InputFile& file) {
   if (onnx_.sparse_initializers) {
     fail(ErrorCode::unsupported, "the model has sparse initializers");
   }
   for (const FileRange& range : onnx_.initializers) {
-    const OnnxTensor tensor(file_, range, options_.limits);
+    const OnnxTensor tensor(file, range, budget_.limits());
     if (tensor.name().empty()) fail(ErrorCode::bad_input, "an initializer has no name");
     // Weights that nobody reads would only cost memory.
     const bool read = read_.contains(tensor.name());
-    define(
-        tensor.name(),
-        read ? builder_.add_constant(tensor.name(), tensor.read(file_, range, budget_)) : kNoValue);
+    given_.push_back({tensor.name(), nullptr});
+    if (!read) continue;
+    given_.back().tensor = std::make_shared<const Tensor>(tensor.read(file, range, budget_));
+  }
+  initializers_ = given_.size();
+  for (OnnxNode& node : onnx_.nodes) {
+    const Trail trail("node", node.name, node.type);
+    if (is_constant(node)) {  // a value, not work
+      if (node.outputs.size() != 1 || node.outputs[0].empty() || !node.inputs.empty()) {
+        fail(ErrorCode::bad_input, "a constant has no input and one output");
+      }
+      given_.push_back({node.outputs[0], constant_of(file, node)});
+      continue;
+    }
+    for (const auto& [attribute, range] : node.tensors) {
+      node.attrs.set(attribute, std::make_shared<const Tensor>(attribute_tensor(file, range)));
+    }
   }
 }
 
 /// Dims of the same name are equal everywhere: those of the shapes that the caller gave, then
 /// the batch.
-void Importer::bind_dims(const std::vector<const OnnxPort*>& inputs) {
-  for (const OnnxPort* input : inputs) {
-    const auto given = options_.shapes.find(input->name);
+void Specialiser::bind_dims() {
+  for (const ModelInput& input : model_.inputs()) {
+    const auto given = options_.shapes.find(input.name);
     if (given == options_.shapes.end()) continue;
     const auto& extents = given->second;
-    if (input->has_shape && extents.size() != input->dims.size()) {
-      fail(ErrorCode::usage, "input '", input->name, "' has rank ", input->dims.size(),
+    if (input.dims && extents.size() != input.dims->size()) {
+      fail(ErrorCode::usage, "input '", input.name, "' has rank ", input.dims->size(),
            ", the shape given for it has rank ", extents.size());
     }
     for (std::int64_t e : extents) {
-      if (e < 0) fail(ErrorCode::usage, "input '", input->name, "' cannot have the extent ", e);
+      if (e < 0) fail(ErrorCode::usage, "input '", input.name, "' cannot have the extent ", e);
     }
-    for (std::size_t i = 0; i < input->dims.size(); ++i) {
-      const OnnxDim& dim = input->dims[i];
-      if (dim.value < 0 && !dim.param.empty()) dim_params_.emplace(dim.param, extents[i]);
+    for (std::size_t i = 0; input.dims && i < extents.size(); ++i) {
+      const ModelDim& dim = (*input.dims)[i];
+      if (dim.extent < 0 && !dim.symbol.empty()) symbols_.emplace(dim.symbol, extents[i]);
     }
   }
-  for (const OnnxPort* input : inputs) {
-    if (input->dims.empty() || options_.shapes.contains(input->name)) continue;
-    const OnnxDim& batch = input->dims[0];
-    if (batch.value < 0 && !batch.param.empty()) dim_params_.emplace(batch.param, 1);
+  for (const ModelInput& input : model_.inputs()) {
+    if (!input.dims || input.dims->empty() || options_.shapes.contains(input.name)) continue;
+    const ModelDim& batch = input.dims->front();
+    if (batch.extent < 0 && !batch.symbol.empty()) symbols_.emplace(batch.symbol, 1);
   }
 }
 
-std::vector<std::int64_t> Importer::input_extents(const OnnxPort& input) const {
+std::vector<std::int64_t> Specialiser::input_extents(const ModelInput& input) const {
   const auto given = options_.shapes.find(input.name);
   if (given != options_.shapes.end()) return given->second;
-  if (!input.has_shape) {
+  if (!input.dims) {
     fail(ErrorCode::usage, "input '", input.name,
          "' has no shape in the file; give it, e.g. --shape ", input.name, "=1,3,224,224");
   }
   std::vector<std::int64_t> extents;
-  const OnnxDim* open = nullptr;
-  for (const OnnxDim& dim : input.dims) {
-    const auto bound = dim_params_.find(dim.param);
+  const ModelDim* open = nullptr;
+  for (const ModelDim& dim : *input.dims) {
+    const auto bound = symbols_.find(dim.symbol);
     const bool batch = extents.empty();
-    if (dim.value >= 0) {
-      extents.push_back(dim.value);
-    } else if (!dim.param.empty() && bound != dim_params_.end()) {
+    if (dim.extent >= 0) {
+      extents.push_back(dim.extent);
+    } else if (!dim.symbol.empty() && bound != symbols_.end()) {
       extents.push_back(bound->second);
     } else {
       if (!batch && open == nullptr) open = &dim;
@@ -248,41 +296,60 @@ std::vector<std::int64_t> Importer::input_extents(const OnnxPort& input) const {
   // An example of the right rank, with the sizes that the file knows.
   std::string example;
   for (std::size_t i = 0; i < extents.size(); ++i) {
-    const OnnxDim& dim = input.dims[i];
-    const bool known = i == 0 || dim.value >= 0 || dim_params_.contains(dim.param);
+    const ModelDim& dim = (*input.dims)[i];
+    const bool known = i == 0 || dim.extent >= 0 || symbols_.contains(dim.symbol);
     example += text(i == 0 ? "" : ",", known ? extents[i] : i == 1 ? 3 : 224);
   }
-  const std::string which = open->param.empty()
-                                ? text("a dim without a size (", open - input.dims.data(), ")")
-                                : text("the symbolic dim '", open->param, "'");
+  const std::string which = open->symbol.empty()
+                                ? text("a dim without a size (", open - input.dims->data(), ")")
+                                : text("the symbolic dim '", open->symbol, "'");
   fail(ErrorCode::usage, "input '", input.name, "' has ", which, "; give its shape, e.g. --shape ",
        input.name, "=", example);
 }
 
-void Importer::add_inputs() {
+void OnnxModel::find_inputs() {
   // In old files every initializer is listed as an input, too.
-  std::vector<const OnnxPort*> inputs;
-  std::vector<std::string> names;
+  Names initializers;
+  for (const Given& g : std::span(given_).first(initializers_)) initializers.insert(g.name);
   for (const OnnxPort& port : onnx_.inputs) {
-    if (values_.contains(port.name)) continue;
-    inputs.push_back(&port);
-    names.push_back(port.name);
-  }
-  check_names(options_, names);
-  bind_dims(inputs);
-  for (const OnnxPort* input : inputs) {
-    if (!input->is_tensor) {
-      fail(ErrorCode::unsupported, "input '", input->name, "' is ", input->kind,
+    if (initializers.contains(port.name)) continue;
+    if (!port.is_tensor) {
+      fail(ErrorCode::unsupported, "input '", port.name, "' is ", port.kind,
            "; only tensors are supported");
     }
-    define(input->name,
-           builder_.add_input(input->name, onnx_dtype(input->elem_type, "input", input->name),
-                              input_extents(*input), options_));
+    ModelInput input{port.name, onnx_dtype(port.elem_type, "input", port.name), std::nullopt};
+    if (port.has_shape) {
+      input.dims.emplace();
+      for (const OnnxDim& dim : port.dims) input.dims->push_back({dim.value, dim.param});
+    }
+    inputs_.push_back(std::move(input));
   }
 }
 
-Tensor Importer::attribute_tensor(const FileRange& range) {
-  return OnnxTensor(file_, range, options_.limits).read(file_, range, budget_);
+void OnnxModel::expect_names_once() const {
+  Names names;
+  const auto declare = [&](const std::string& name) {
+    if (names.insert(name).second) return;
+    fail(ErrorCode::bad_input, "the value '", name, "' is produced twice");
+  };
+  for (const Given& given : given_) declare(given.name);
+  for (const ModelInput& input : inputs_) declare(input.name);
+  for (const OnnxNode& node : onnx_.nodes) {
+    if (is_constant(node)) continue;
+    const Trail trail("node", node.name, node.type);
+    for (const std::string& name : node.outputs) {
+      if (!name.empty()) declare(name);
+    }
+  }
+}
+
+void OnnxModel::find_outputs() {
+  if (onnx_.outputs.empty()) fail(ErrorCode::bad_input, "the model has no output");
+  for (const OnnxPort& output : onnx_.outputs) outputs_.push_back(output.name);
+}
+
+Tensor OnnxModel::attribute_tensor(const InputFile& file, const FileRange& range) {
+  return OnnxTensor(file, range, budget_.limits()).read(file, range, budget_);
 }
 
 /// A vector as a tensor of rank 1, or of rank 0 when `scalar`.
@@ -295,57 +362,54 @@ Tensor small_tensor(DType dtype, const std::vector<T>& from, bool scalar) {
   return out;
 }
 
-Tensor Importer::constant_of(const OnnxNode& node) {
+std::shared_ptr<const Tensor> OnnxModel::constant_of(const InputFile& file, const OnnxNode& node) {
   const Attributes& attrs = node.attrs;
   if (node.tensors.size() + attrs.map().size() != 1) {
     fail(ErrorCode::bad_input, "a constant must have exactly one value");
   }
-  if (!node.tensors.empty()) return attribute_tensor(node.tensors[0].second);
+  const auto shared = [](Tensor t) { return std::make_shared<const Tensor>(std::move(t)); };
+  if (!node.tensors.empty()) return shared(attribute_tensor(file, node.tensors[0].second));
   if (attrs.has("value_float"))
-    return small_tensor(DType::f32, Floats{attrs.real("value_float", 0)}, true);
+    return shared(small_tensor(DType::f32, Floats{attrs.real("value_float", 0)}, true));
   if (attrs.has("value_floats"))
-    return small_tensor(DType::f32, attrs.reals("value_floats"), false);
+    return shared(small_tensor(DType::f32, attrs.reals("value_floats"), false));
   if (attrs.has("value_int"))
-    return small_tensor(DType::i64, Ints{attrs.integer("value_int", 0)}, true);
-  if (attrs.has("value_ints")) return small_tensor(DType::i64, attrs.integers("value_ints"), false);
+    return shared(small_tensor(DType::i64, Ints{attrs.integer("value_int", 0)}, true));
+  if (attrs.has("value_ints"))
+    return shared(small_tensor(DType::i64, attrs.integers("value_ints"), false));
   fail(ErrorCode::unsupported, "a constant of '", attrs.map().begin()->first, "'");
 }
 
-/// Constants are values, not work.
-void Importer::add_constant_node(const OnnxNode& node) {
-  const Trail trail("node", node.name, node.type);
-  if (node.outputs.size() != 1 || node.outputs[0].empty() || !node.inputs.empty()) {
-    fail(ErrorCode::bad_input, "a constant has no input and one output");
-  }
-  define(node.outputs[0], builder_.add_constant(node.outputs[0], constant_of(node)));
-}
-
-void Importer::declare_outputs() {
-  for (std::size_t i = 0; i < onnx_.nodes.size(); ++i) {
-    const OnnxNode& node = onnx_.nodes[i];
-    if (is_constant(node)) continue;
-    const Trail trail("node", node.name, node.type);
-    bool any = false;
+void Specialiser::reserve_outputs() {
+  for (const OnnxNode& node : model_.onnx_.nodes) {
     for (const std::string& name : node.outputs) {
-      if (name.empty()) continue;
-      any = true;
-      declare(name);
-      producers_.emplace(name, i);
+      if (!name.empty()) builder_.reserve(name);
     }
-    if (!any) fail(ErrorCode::bad_input, "the node has no output");
   }
 }
 
 /// The nodes that are not constants, each behind those whose outputs it reads, ties in file order.
 /// The standard asks files to be sorted; some are not.
-std::vector<OnnxNode*> Importer::producers_first() {
-  std::vector<OnnxNode>& nodes = onnx_.nodes;
+void OnnxModel::producers_first() {
+  const std::vector<OnnxNode>& nodes = onnx_.nodes;
+  std::unordered_map<std::string_view, std::size_t> producers;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (is_constant(nodes[i])) continue;
+    bool any = false;
+    for (const std::string& output : nodes[i].outputs) {
+      if (output.empty()) continue;
+      any = true;
+      producers.emplace(output, i);
+    }
+    const Trail trail("node", nodes[i].name, nodes[i].type);
+    if (!any) fail(ErrorCode::bad_input, "the node has no output");
+  }
   std::vector<int> missing(nodes.size(), 0);
   std::vector<std::vector<std::size_t>> readers(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    for (const std::string& name : nodes[i].inputs) {
-      const auto producer = producers_.find(name);
-      if (producer == producers_.end()) continue;
+    for (const std::string& input : nodes[i].inputs) {
+      const auto producer = producers.find(input);
+      if (producer == producers.end()) continue;
       readers[producer->second].push_back(i);
       ++missing[i];
     }
@@ -354,38 +418,24 @@ std::vector<OnnxNode*> Importer::producers_first() {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (missing[i] == 0) ready.push(i);
   }
-  std::vector<OnnxNode*> order;
   std::size_t sorted = 0;
   for (; !ready.empty(); ++sorted) {
     const std::size_t i = ready.top();
     ready.pop();
-    if (!is_constant(nodes[i])) order.push_back(&nodes[i]);
+    if (!is_constant(nodes[i])) order_.push_back(i);
     for (std::size_t reader : readers[i]) {
       if (--missing[reader] == 0) ready.push(reader);
     }
   }
-  if (sorted == nodes.size()) return order;
+  if (sorted == nodes.size()) return;
   const auto stuck = std::ranges::find_if(missing, [](int m) { return m > 0; });
   fail(ErrorCode::bad_input, "the graph has a cycle through node '",
        nodes[static_cast<std::size_t>(stuck - missing.begin())].name, "'");
 }
 
-void Importer::add_node(OnnxNode& from) {
-  {
-    const Trail trail("node", from.name, from.type);
-    for (const auto& [name, range] : from.tensors) {
-      from.attrs.set(name, std::make_shared<const Tensor>(attribute_tensor(range)));
-    }
-  }
-  Operator node(builder_, values_, read_, from, onnx_.opsets.at(from.domain));
-  node.import(find_foreign_op("onnx", operator_name(from)));
-}
-
-void Importer::add_outputs() {
-  if (onnx_.outputs.empty()) fail(ErrorCode::bad_input, "the model has no output");
+void Specialiser::add_outputs() {
   std::unordered_set<std::string_view> seen;
-  for (const OnnxPort& output : onnx_.outputs) {
-    const std::string& name = output.name;
+  for (const std::string& name : model_.outputs()) {
     const auto it = values_.find(name);
     if (it == values_.end()) fail(ErrorCode::bad_input, "nothing produces the output '", name, "'");
     if (!seen.insert(name).second) {
@@ -400,10 +450,14 @@ void Importer::add_outputs() {
   }
 }
 
+std::shared_ptr<Graph> OnnxModel::graph(const SpecialiseOptions& options) const {
+  return Specialiser(*this, options).run();
+}
+
 }  // namespace
 
-std::shared_ptr<Graph> import_onnx(const InputFile& file, const ImportOptions& options) {
-  return Importer(file, options).run();
+std::shared_ptr<Model> open_onnx(const InputFile& file, const Limits& limits) {
+  return std::make_shared<OnnxModel>(file, limits);
 }
 
 }  // namespace stowage

@@ -405,7 +405,7 @@ void OnnxTensor::read_typed(const InputFile& file, const FileRange& message, Ten
 Tensor tensor_from_pb_file(const std::string& path, const Limits& limits, std::string* name) {
   const Trail trail("reading", path);
   try {
-    const InputFile file = open_model(path, limits.file_bytes);
+    const InputFile file = open_input(path, limits.file_bytes);
     const OnnxTensor tensor(file, all_of(file), limits);
     ImportBudget budget(limits);
     Tensor out = tensor.read(file, all_of(file), budget);

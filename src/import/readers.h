@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readers behind import_model, one a format.
+// The readers behind open_model, one a format.
 #pragma once
 
 #include <memory>
 #include <span>
-#include <string>
 
 #include "graph/graph.h"
 #include "import/proto_file.h"
@@ -12,10 +11,10 @@
 
 namespace stowage {
 
-std::shared_ptr<Graph> import_onnx(const InputFile& file, const ImportOptions& options);
-std::shared_ptr<Graph> import_tflite(const InputFile& file, const ImportOptions& options);
+std::shared_ptr<Model> open_onnx(const InputFile& file, const Limits& limits);
+std::shared_ptr<Model> open_tflite(const InputFile& file, const Limits& limits);
 
 /// Throws Error(usage) when a shape or a known value is for none of these inputs.
-void check_names(const ImportOptions& options, std::span<const std::string> inputs);
+void check_names(const SpecialiseOptions& options, std::span<const ModelInput> inputs);
 
 }  // namespace stowage

@@ -23,7 +23,7 @@ void refuse_quantized(const TfliteFile& file) {
   const auto check = [&](int tensor) {
     if (tensor < 0) return;
     const TfliteTensor& t = file.tensors[static_cast<std::size_t>(tensor)];
-    if (t.is_constant() || t.variable || t.quantization.empty()) return;
+    if (t.constant || t.variable || t.quantization.empty()) return;
     const DType dtype = tflite_dtype(t);
     const bool eight = dtype == DType::i8 || dtype == DType::u8;
     if (!eight && dtype != DType::i16) return;
@@ -63,58 +63,95 @@ void refuse_unknown(const TfliteFile& file) {
 }
 
 /// What the caller says, else what the file says; a batch that the file leaves open is 1.
-Ints input_extents(const TfliteTensor& input, const ImportOptions& options) {
+Ints input_extents(const ModelInput& input, const SpecialiseOptions& options) {
   const auto given = options.shapes.find(input.name);
   if (given != options.shapes.end()) {
     for (std::int64_t e : given->second) {
       if (e < 0) fail(ErrorCode::usage, "input '", input.name, "' cannot have the extent ", e);
     }
-    if (given->second.size() != input.shape.size()) {
-      fail(ErrorCode::usage, "input '", input.name, "' has rank ", input.shape.size(),
+    if (given->second.size() != input.dims->size()) {
+      fail(ErrorCode::usage, "input '", input.name, "' has rank ", input.dims->size(),
            ", the shape given for it has rank ", given->second.size());
     }
     return given->second;
   }
-  Ints extents = input.signature;
+  Ints extents;
   std::string example;
   bool open = false;
-  for (std::size_t i = 0; i < extents.size(); ++i) {
-    const bool known = i == 0 || extents[i] >= 0;
+  for (const ModelDim& dim : *input.dims) {
+    const bool batch = extents.empty(), known = batch || dim.extent >= 0;
     open |= !known;
-    if (i == 0 && extents[i] < 0) extents[i] = 1;
-    example += text(i == 0 ? "" : ",", known ? extents[i] : std::int64_t{224});
+    extents.push_back(batch && dim.extent < 0 ? 1 : dim.extent);
+    example += text(batch ? "" : ",", known ? extents.back() : std::int64_t{224});
   }
   if (!open) return extents;
   fail(ErrorCode::usage, "input '", input.name, "' has dims without a size; give its shape, e.g. ",
        "--shape ", input.name, "=", example);
 }
 
+/// A TFLite file, decoded: its bytes are gone.
+class TfliteModel final : public Model {
+ public:
+  TfliteModel(const InputFile& from, const Limits& limits)
+      : budget_(limits), file_(from, budget_), constants_(file_.tensors.size()) {
+    name_ = file_.name;
+    refuse_quantized(file_);
+    refuse_unknown(file_);
+    if (file_.outputs.empty()) fail(ErrorCode::bad_input, "the model has no output");
+    for (int i : file_.inputs) {
+      const TfliteTensor& t = tensor(i);
+      ModelInput& input = inputs_.emplace_back();
+      input = {t.name, tflite_dtype(t), std::vector<ModelDim>()};
+      for (const std::int64_t e : t.signature) input.dims->push_back({e, ""});
+    }
+    for (int i : file_.outputs) outputs_.push_back(tensor(i).name);
+    for (const TfliteOperator& op : file_.operators) {
+      const std::string node = op.outputs.empty() ? op.type : tensor(op.outputs[0]).name;
+      const Trail trail("node", node, op.type);
+      options_.push_back(read_tflite_options(op));
+      for (int i : op.inputs) read_constant(i);
+    }
+    for (int i : file_.outputs) read_constant(i);
+    file_.release();
+  }
+
+ private:
+  const TfliteTensor& tensor(int i) const { return file_.tensors[static_cast<std::size_t>(i)]; }
+
+  void read_constant(int i) {
+    if (i < 0 || !tensor(i).constant || tensor(i).variable) return;
+    auto& constant = constants_[static_cast<std::size_t>(i)];
+    if (constant != nullptr) return;
+    const Trail trail("tensor", tensor(i).name);
+    constant = std::make_shared<const Tensor>(read_tflite_constant(tensor(i), budget_));
+  }
+
+  std::shared_ptr<Graph> graph(const SpecialiseOptions& options) const override {
+    check_names(options, inputs());
+    ImportBudget budget = budget_;
+    TfliteGraph graph(file_, constants_, budget);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      graph.add_input(file_.inputs[i], input_extents(inputs_[i], options), options);
+    }
+    for (std::size_t i = 0; i < options_.size(); ++i) {
+      const TfliteOperator& op = file_.operators[i];
+      TfliteNode node(graph, op, options_[i]);
+      node.import(find_rule(op));
+    }
+    for (int i : file_.outputs) graph.add_output(i);
+    return graph.builder().take();
+  }
+
+  ImportBudget budget_;  // what the file has taken
+  TfliteFile file_;
+  TfliteConstants constants_;
+  std::vector<TfliteOptions> options_;  // by operator
+};
+
 }  // namespace
 
-std::shared_ptr<Graph> import_tflite(const InputFile& from, const ImportOptions& options) {
-  ImportBudget budget(options.limits);
-  const TfliteFile file(from, budget);
-  refuse_quantized(file);
-  refuse_unknown(file);
-  std::vector<std::string> names;
-  for (int i : file.inputs) names.push_back(file.tensors[static_cast<std::size_t>(i)].name);
-  check_names(options, names);
-  if (file.outputs.empty()) fail(ErrorCode::bad_input, "the model has no output");
-
-  TfliteGraph graph(file, budget);
-  for (int i : file.inputs) {
-    graph.add_input(i, input_extents(file.tensors[static_cast<std::size_t>(i)], options), options);
-  }
-  for (const TfliteOperator& op : file.operators) {
-    TfliteNode node(graph, op);
-    {
-      const Trail trail("node", node.name, node.type);
-      read_tflite_options(op, node);
-    }
-    node.import(find_rule(op));
-  }
-  for (int i : file.outputs) graph.add_output(i);
-  return graph.builder().take();
+std::shared_ptr<Model> open_tflite(const InputFile& file, const Limits& limits) {
+  return std::make_shared<TfliteModel>(file, limits);
 }
 
 }  // namespace stowage

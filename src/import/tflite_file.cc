@@ -184,6 +184,15 @@ TfliteFile::TfliteFile(const InputFile& file, ImportBudget& budget) {
   read_operators(model, budget);
 }
 
+void TfliteFile::release() {
+  for (TfliteTensor& t : tensors) {
+    t.data = {};
+    t.quantization = {};
+  }
+  for (TfliteOperator& op : operators) op.table = nullptr;
+  bytes_ = {};
+}
+
 void TfliteFile::read_tensors(const tfl::Model& model, ImportBudget& budget) {
   const tfl::SubGraph& graph = table_at(model.subgraphs(), 0);
   if (graph.name() != nullptr) {
@@ -236,6 +245,7 @@ void TfliteFile::read_tensors(const tfl::Model& model, ImportBudget& budget) {
       }
       if (size_of(buffer.data()) > 0) {
         t.data = {reinterpret_cast<const std::byte*>(buffer.data()->Data()), buffer.data()->size()};
+        t.constant = true;
       }
     }
     tensors.push_back(std::move(t));

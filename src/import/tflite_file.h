@@ -37,10 +37,8 @@ struct TfliteTensor {
   bool variable = false;
   bool sparse = false;
   TfliteQuantization quantization;
-  std::span<const std::byte> data;  ///< of a constant; empty for computed tensors
-
-  /// A tensor that the file brings, not one that an operator computes.
-  bool is_constant() const { return !data.empty(); }
+  bool constant = false;            ///< the file brings it; else an operator computes it
+  std::span<const std::byte> data;  ///< of a constant
 };
 
 struct TfliteOperator {
@@ -64,6 +62,9 @@ class TfliteFile {
   std::vector<TfliteTensor> tensors;
   std::vector<TfliteOperator> operators;
   std::vector<int> inputs, outputs;  ///< checked indices of tensors
+
+  /// Frees what the file holds: scales and data of tensors and the tables of operators.
+  void release();
 
  private:
   void read_tensors(const tfl::Model& model, ImportBudget& budget);

@@ -46,13 +46,15 @@ bool is_small_integer(DType d) { return d == DType::i8 || d == DType::u8 || d ==
 
 }  // namespace
 
-TfliteGraph::TfliteGraph(const TfliteFile& file, ImportBudget& budget)
+TfliteGraph::TfliteGraph(const TfliteFile& file, const TfliteConstants& constants,
+                         ImportBudget& budget)
     : file_(file),
+      constants_(constants),
       budget_(budget),
       builder_(file.name, DataFormat::nhwc, budget),
       values_(file.tensors.size(), kNoValue) {}
 
-void TfliteGraph::add_input(int tensor, const Ints& extents, const ImportOptions& options) {
+void TfliteGraph::add_input(int tensor, const Ints& extents, const SpecialiseOptions& options) {
   const TfliteTensor& t = file_.tensors[idx(tensor)];
   if (values_[idx(tensor)] != kNoValue) {
     fail(ErrorCode::bad_input, "the input '", t.name, "' is listed twice");
@@ -62,7 +64,7 @@ void TfliteGraph::add_input(int tensor, const Ints& extents, const ImportOptions
   values_[idx(tensor)] = builder_.add_input(name, tflite_dtype(t), extents, options);
 }
 
-Tensor TfliteGraph::read_constant(const TfliteTensor& t) {
+Tensor read_tflite_constant(const TfliteTensor& t, ImportBudget& budget) {
   if (t.sparse) fail(ErrorCode::unsupported, "it is sparse");
   const DType dtype = tflite_dtype(t);
   const std::int64_t elements = elements_of(t.shape);
@@ -74,7 +76,7 @@ Tensor TfliteGraph::read_constant(const TfliteTensor& t) {
   const bool quantized = !t.quantization.empty() && is_small_integer(dtype);
   if (quantized) check_quantization(t);
   const DType to = quantized ? DType::f32 : dtype;
-  budget_.take_value(t.name, checked_mul(elements, dtype_bytes(to)));
+  budget.take_value(t.name, checked_mul(elements, dtype_bytes(to)));
   Tensor out(to, plain_shape(t.shape));
   if (!quantized) {
     if (need > 0) std::memcpy(out.data(), t.data.data(), t.data.size());
@@ -97,15 +99,19 @@ ValueId TfliteGraph::value_of(int tensor) {
   const TfliteTensor& t = file_.tensors[idx(tensor)];
   const Trail trail("tensor", t.name);
   if (t.variable) fail(ErrorCode::unsupported, "it is a variable that the operator keeps");
-  const bool empty = std::ranges::find(t.shape, 0) != t.shape.end();
-  if (!t.is_constant() && !empty) fail(ErrorCode::bad_input, "nothing produces it");
-  v = builder_.add_constant(builder_.unique(t.name), read_constant(t));
+  std::shared_ptr<const Tensor> constant = constants_[idx(tensor)];
+  if (constant == nullptr) {  // without elements it needs no data
+    const bool empty = std::ranges::find(t.shape, 0) != t.shape.end();
+    if (t.constant || !empty) fail(ErrorCode::bad_input, "nothing produces it");
+    constant = std::make_shared<const Tensor>(read_tflite_constant(t, budget_));
+  }
+  v = builder_.add_constant(builder_.unique(t.name), std::move(constant));
   return v;
 }
 
 void TfliteGraph::define(int tensor, ValueId value) {
   const TfliteTensor& t = file_.tensors[idx(tensor)];
-  if (values_[idx(tensor)] != kNoValue || t.is_constant()) {
+  if (values_[idx(tensor)] != kNoValue || t.constant) {
     fail(ErrorCode::bad_input, "the tensor '", t.name, "' is produced twice");
   }
   // A value that already bears the name of a tensor, or that an operator only reads, keeps it.
@@ -125,11 +131,13 @@ void TfliteGraph::add_output(int tensor) {
   builder_.graph().outputs.push_back(v);
 }
 
-TfliteNode::TfliteNode(TfliteGraph& graph, const TfliteOperator& op)
+TfliteNode::TfliteNode(TfliteGraph& graph, const TfliteOperator& op, const TfliteOptions& options)
     : BuilderNode(graph.builder(), "tflite"), graph_(graph), op_(op) {
   type = op.type;
   domain = op.custom ? "custom" : "";
   name = op.outputs.empty() ? op.type : graph.file().tensors[idx(op.outputs[0])].name;
+  attrs = options.attrs;
+  activation = options.activation;
 }
 
 ValueId TfliteNode::in(int i) {

@@ -2,6 +2,7 @@
 // The tensors of a TFLite file as values of a Graph, and its operators as import rules see them.
 #pragma once
 
+#include <memory>
 #include <unordered_set>
 #include <vector>
 
@@ -11,26 +12,35 @@
 
 namespace stowage {
 
+/// The option table of an operator, under neutral names.
+struct TfliteOptions {
+  Attributes attrs;
+  FusedActivation activation;
+};
+
+/// Constants by tensor; null for those that are none, or that nobody reads.
+using TfliteConstants = std::vector<std::shared_ptr<const Tensor>>;
+
+/// A constant of the file, dequantised when it has scales. Throws Error(bad_input, unsupported).
+Tensor read_tflite_constant(const TfliteTensor& tensor, ImportBudget& budget);
+
 class TfliteGraph {
  public:
-  TfliteGraph(const TfliteFile& file, ImportBudget& budget);
+  TfliteGraph(const TfliteFile& file, const TfliteConstants& constants, ImportBudget& budget);
 
   const TfliteFile& file() const { return file_; }
 
   Builder& builder() { return builder_; }
 
-  void add_input(int tensor, const Ints& extents, const ImportOptions& options);
-  /// The value of a tensor; a constant is read when it is first asked for, and dequantised when
-  /// it has scales.
+  void add_input(int tensor, const Ints& extents, const SpecialiseOptions& options);
   ValueId value_of(int tensor);
   /// Tensor `tensor` is `value` from now on.
   void define(int tensor, ValueId value);
   void add_output(int tensor);
 
  private:
-  Tensor read_constant(const TfliteTensor& tensor);
-
   const TfliteFile& file_;
+  const TfliteConstants& constants_;
   ImportBudget& budget_;
   Builder builder_;
   std::vector<ValueId> values_;  // by tensor
@@ -40,7 +50,7 @@ class TfliteGraph {
 /// One operator of the file while it is turned into nodes.
 class TfliteNode final : public BuilderNode {
  public:
-  TfliteNode(TfliteGraph& graph, const TfliteOperator& op);
+  TfliteNode(TfliteGraph& graph, const TfliteOperator& op, const TfliteOptions& options);
 
   int input_count() const override { return static_cast<int>(op_.inputs.size()); }
 
@@ -61,8 +71,7 @@ class TfliteNode final : public BuilderNode {
   const TfliteOperator& op_;
 };
 
-/// The options of the operator, under neutral names. Throws Error(bad_input) when it has none but
-/// needs them, or has others.
-void read_tflite_options(const TfliteOperator& op, ImportNode& into);
+/// Throws Error(bad_input) when the operator has no options but needs them, or has others.
+TfliteOptions read_tflite_options(const TfliteOperator& op);
 
 }  // namespace stowage

@@ -16,7 +16,7 @@ std::string auto_pad(int padding) {
 
 std::int64_t integer(std::int64_t v) { return v; }
 
-void set_activation(int function, ImportNode& into) {
+void set_activation(int function, TfliteOptions& into) {
   FusedActivation& a = into.activation;
   const auto clip = [&](float lo, float hi) {
     a.op = "clip";
@@ -45,113 +45,115 @@ void set_activation(int function, ImportNode& into) {
 
 /// Convolutions of all kinds, and pools.
 template <class Options>
-void read_window(const Options& o, ImportNode& into) {
+void read_window(const Options& o, TfliteOptions& into) {
   into.attrs.set("strides", Ints{o.stride_h(), o.stride_w()});
   into.attrs.set("auto_pad", auto_pad(o.padding()));
   set_activation(o.fused_activation_function(), into);
 }
 
 template <class Options>
-void read_dilated(const Options& o, ImportNode& into) {
+void read_dilated(const Options& o, TfliteOptions& into) {
   read_window(o, into);
   into.attrs.set("dilations", Ints{o.dilation_h_factor(), o.dilation_w_factor()});
 }
 
-void read(const tfl::Conv2DOptions& o, ImportNode& into) { read_dilated(o, into); }
+void read(const tfl::Conv2DOptions& o, TfliteOptions& into) { read_dilated(o, into); }
 
-void read(const tfl::DepthwiseConv2DOptions& o, ImportNode& into) { read_dilated(o, into); }
+void read(const tfl::DepthwiseConv2DOptions& o, TfliteOptions& into) { read_dilated(o, into); }
 
-void read(const tfl::TransposeConvOptions& o, ImportNode& into) { read_window(o, into); }
+void read(const tfl::TransposeConvOptions& o, TfliteOptions& into) { read_window(o, into); }
 
-void read(const tfl::Pool2DOptions& o, ImportNode& into) {
+void read(const tfl::Pool2DOptions& o, TfliteOptions& into) {
   read_window(o, into);
   into.attrs.set("kernel_shape", Ints{o.filter_height(), o.filter_width()});
 }
 
-void read(const tfl::FullyConnectedOptions& o, ImportNode& into) {
+void read(const tfl::FullyConnectedOptions& o, TfliteOptions& into) {
   into.attrs.set("weights_format", integer(o.weights_format()));
   into.attrs.set("keep_num_dims", integer(o.keep_num_dims()));
   set_activation(o.fused_activation_function(), into);
 }
 
-void read(const tfl::UnidirectionalSequenceLSTMOptions& o, ImportNode& into) {
+void read(const tfl::UnidirectionalSequenceLSTMOptions& o, TfliteOptions& into) {
   into.attrs.set("cell_clip", o.cell_clip());
   into.attrs.set("time_major", integer(o.time_major()));
   into.attrs.set("diagonal_recurrent_tensors", integer(o.diagonal_recurrent_tensors()));
   set_activation(o.fused_activation_function(), into);
 }
 
-void read(const tfl::SoftmaxOptions& o, ImportNode& into) { into.attrs.set("beta", o.beta()); }
+void read(const tfl::SoftmaxOptions& o, TfliteOptions& into) { into.attrs.set("beta", o.beta()); }
 
-void read(const tfl::ConcatenationOptions& o, ImportNode& into) {
+void read(const tfl::ConcatenationOptions& o, TfliteOptions& into) {
   into.attrs.set("axis", integer(o.axis()));
   set_activation(o.fused_activation_function(), into);
 }
 
-void read(const tfl::AddOptions& o, ImportNode& into) {
+void read(const tfl::AddOptions& o, TfliteOptions& into) {
   set_activation(o.fused_activation_function(), into);
 }
 
-void read(const tfl::SubOptions& o, ImportNode& into) {
+void read(const tfl::SubOptions& o, TfliteOptions& into) {
   set_activation(o.fused_activation_function(), into);
 }
 
-void read(const tfl::MulOptions& o, ImportNode& into) {
+void read(const tfl::MulOptions& o, TfliteOptions& into) {
   set_activation(o.fused_activation_function(), into);
 }
 
-void read(const tfl::DivOptions& o, ImportNode& into) {
+void read(const tfl::DivOptions& o, TfliteOptions& into) {
   set_activation(o.fused_activation_function(), into);
 }
 
 template <class Options>
-void read_resize(const Options& o, ImportNode& into) {
+void read_resize(const Options& o, TfliteOptions& into) {
   into.attrs.set("align_corners", integer(o.align_corners()));
   into.attrs.set("half_pixel_centers", integer(o.half_pixel_centers()));
 }
 
-void read(const tfl::ResizeBilinearOptions& o, ImportNode& into) { read_resize(o, into); }
+void read(const tfl::ResizeBilinearOptions& o, TfliteOptions& into) { read_resize(o, into); }
 
-void read(const tfl::ResizeNearestNeighborOptions& o, ImportNode& into) { read_resize(o, into); }
+void read(const tfl::ResizeNearestNeighborOptions& o, TfliteOptions& into) { read_resize(o, into); }
 
-void read(const tfl::ReshapeOptions& o, ImportNode& into) {
+void read(const tfl::ReshapeOptions& o, TfliteOptions& into) {
   if (o.new_shape() == nullptr) return;
   into.attrs.set("shape", Ints(o.new_shape()->begin(), o.new_shape()->end()));
 }
 
-void read(const tfl::SqueezeOptions& o, ImportNode& into) {
+void read(const tfl::SqueezeOptions& o, TfliteOptions& into) {
   if (o.squeeze_dims() == nullptr || o.squeeze_dims()->size() == 0) return;
   into.attrs.set("axes", Ints(o.squeeze_dims()->begin(), o.squeeze_dims()->end()));
 }
 
-void read(const tfl::SpaceToDepthOptions& o, ImportNode& into) {
+void read(const tfl::SpaceToDepthOptions& o, TfliteOptions& into) {
   into.attrs.set("blocksize", integer(o.block_size()));
 }
 
-void read(const tfl::DepthToSpaceOptions& o, ImportNode& into) {
+void read(const tfl::DepthToSpaceOptions& o, TfliteOptions& into) {
   into.attrs.set("blocksize", integer(o.block_size()));
 }
 
-void read(const tfl::ReducerOptions& o, ImportNode& into) {
+void read(const tfl::ReducerOptions& o, TfliteOptions& into) {
   into.attrs.set("keepdims", integer(o.keep_dims()));
 }
 
-void read(const tfl::LeakyReluOptions& o, ImportNode& into) { into.attrs.set("alpha", o.alpha()); }
+void read(const tfl::LeakyReluOptions& o, TfliteOptions& into) {
+  into.attrs.set("alpha", o.alpha());
+}
 
-void read(const tfl::MirrorPadOptions& o, ImportNode& into) {
+void read(const tfl::MirrorPadOptions& o, TfliteOptions& into) {
   into.attrs.set("mode", std::string(o.mode() == 0 ? "reflect" : "symmetric"));
 }
 
-void read(const tfl::GeluOptions& o, ImportNode& into) {
+void read(const tfl::GeluOptions& o, TfliteOptions& into) {
   into.attrs.set("approximate", std::string(o.approximate() ? "tanh" : "none"));
 }
 
-void read(const tfl::GatherOptions& o, ImportNode& into) {
+void read(const tfl::GatherOptions& o, TfliteOptions& into) {
   into.attrs.set("axis", integer(o.axis()));
   into.attrs.set("batch_dims", integer(o.batch_dims()));
 }
 
-void read(const tfl::StridedSliceOptions& o, ImportNode& into) {
+void read(const tfl::StridedSliceOptions& o, TfliteOptions& into) {
   into.attrs.set("begin_mask", integer(o.begin_mask()));
   into.attrs.set("end_mask", integer(o.end_mask()));
   into.attrs.set("ellipsis_mask", integer(o.ellipsis_mask()));
@@ -160,22 +162,22 @@ void read(const tfl::StridedSliceOptions& o, ImportNode& into) {
   into.attrs.set("offset", integer(o.offset()));
 }
 
-void read(const tfl::PackOptions& o, ImportNode& into) {
+void read(const tfl::PackOptions& o, TfliteOptions& into) {
   into.attrs.set("axis", integer(o.axis()));
 }
 
-void read(const tfl::UnpackOptions& o, ImportNode& into) {
+void read(const tfl::UnpackOptions& o, TfliteOptions& into) {
   into.attrs.set("axis", integer(o.axis()));
 }
 
-void read(const tfl::BatchMatMulOptions& o, ImportNode& into) {
+void read(const tfl::BatchMatMulOptions& o, TfliteOptions& into) {
   into.attrs.set("adj_x", integer(o.adj_x()));
   into.attrs.set("adj_y", integer(o.adj_y()));
 }
 
 /// Reads the table if it is there and says so. Throws Error(bad_input) for another table.
 template <class Options>
-bool read_table(const tfl::Operator& from, ImportNode& into) {
+bool read_table(const tfl::Operator& from, TfliteOptions& into) {
   const auto* o = from.builtin_options_as<Options>();
   if (o != nullptr) read(*o, into);
   return o != nullptr;
@@ -183,7 +185,7 @@ bool read_table(const tfl::Operator& from, ImportNode& into) {
 
 struct Line {
   tfl::BuiltinOperator code;
-  bool (*read)(const tfl::Operator&, ImportNode&);
+  bool (*read)(const tfl::Operator&, TfliteOptions&);
   bool needed = true;  ///< else all options have their defaults when there is no table
 };
 
@@ -226,13 +228,15 @@ constexpr Line kLines[] = {
 
 }  // namespace
 
-void read_tflite_options(const TfliteOperator& op, ImportNode& into) {
+TfliteOptions read_tflite_options(const TfliteOperator& op) {
+  TfliteOptions into;
   for (const Line& line : kLines) {
     if (line.code != op.code || line.read(*op.table, into)) continue;
     if (line.needed || op.table->builtin_options() != nullptr) {
       fail(ErrorCode::bad_input, "it does not have the options of its operator");
     }
   }
+  return into;
 }
 
 }  // namespace stowage

@@ -121,7 +121,7 @@ void infer_dropout(const InferRef& node) {
 
 /// Without its mask it is an identity.
 void import_dropout(ImportNode& node) {
-  if (!node.is_read(1)) node.keep_outputs(1);
+  if (node.output_count() == 2 && !node.is_read(1)) node.keep_outputs(1);
 }
 
 void copy_reference(const ReferenceArgs& args) {

@@ -46,12 +46,12 @@ void expect_error_or_success(F&& action) {
 }
 
 /// Small enough that no input takes long.
-inline ImportOptions small_limits() {
-  ImportOptions options;
-  options.limits.tensor_bytes = 16 << 20;
-  options.limits.total_bytes = 64 << 20;
-  options.limits.nodes = 1000;
-  return options;
+inline Limits small_limits() {
+  Limits limits;
+  limits.tensor_bytes = 16 << 20;
+  limits.total_bytes = 64 << 20;
+  limits.nodes = 1000;
+  return limits;
 }
 
 /// A model that was read holds together, before it is simplified and after.

@@ -6,11 +6,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stowage;
-  const fuzz::MemoryFile file(data, size);
-  const ImportOptions options = fuzz::small_limits();
+  const Limits limits = fuzz::small_limits();
   fuzz::expect_error_or_success([&] {
-    const InputFile input = open_model(file.path(), options.limits.file_bytes);
-    fuzz::expect_sound(import_tflite(input, options));
+    const InputFile input("fuzz", std::as_bytes(std::span(data, size)));
+    check_size(input, limits.file_bytes);
+    fuzz::expect_sound(specialise(*open_tflite(input, limits)));
   });
   fuzz::expect_error_or_success([&] { inspect_model(file.path(), options.limits); });
   return 0;

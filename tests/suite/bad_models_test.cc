@@ -190,7 +190,7 @@ TEST(BadModels, Graphs) {
       {"more outputs of a constant", relu([](OnnxBuilder& b) {
          b.weights("w", {2}).node("Relu", {"w"}, {"z", "extra"});
        }),
-       ErrorCode::bad_input, "'extra' has no such output"},
+       ErrorCode::bad_input, "no such output as 'extra'"},
       {"more outputs of a shape", relu([](OnnxBuilder& b) {
          b.node("Shape", {"y"}, {"z", "extra"});
        }),
