@@ -2,6 +2,7 @@
 // Names for the axes of every value, by union of axes that correspond.
 #include <algorithm>
 
+#include "base/index.h"
 #include "graph/op_def.h"
 
 namespace stowage {
@@ -67,8 +68,6 @@ class AxisClasses {
   }
 
  private:
-  static std::size_t idx(int i) { return static_cast<std::size_t>(i); }
-
   /// No value with an axis in class c has another axis of that name.
   bool name_fits(int c, std::string_view name) const {
     for (int m : members_[idx(c)]) {

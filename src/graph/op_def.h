@@ -16,7 +16,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/caches.h"
 #include "graph/graph.h"
 #include "kernels/kernel.h"
 #include "tensor/format.h"
@@ -152,7 +151,6 @@ struct Offer {
 struct Target {
   int lanes = 4;  ///< f32 lanes of the widest instruction set in use: the channel block
   int threads = 1;
-  Caches caches = {};
 };
 
 /// The best target of this machine.

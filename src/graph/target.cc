@@ -31,7 +31,6 @@ Target host_target(int threads) {
   Target target;
   target.lanes = HWY_DYNAMIC_DISPATCH(f32_lanes)();
   target.threads = threads;
-  target.caches = host_caches();
   return target;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/index.h"
 #include "base/thread_pool.h"
 #include "base/trail.h"
 #include "plan/arena.h"
@@ -19,8 +20,6 @@ namespace stowage {
 namespace plan {
 
 namespace {
-
-std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
 /// Row-major over the axes that the value has now; its constant may have been made before they
 /// were named.
@@ -495,7 +494,7 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOp
   const std::vector<bool> none = plan::said_none(*graph, options);
   for (auto* ports : {&plan->inputs, &plan->outputs}) {
     for (PlanPort& port : *ports) {
-      if (none[plan::idx(port.value)]) port.port.data_format = DataFormat::none;
+      if (none[idx(port.value)]) port.port.data_format = DataFormat::none;
     }
   }
   verify(*plan);

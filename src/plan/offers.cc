@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/index.h"
 #include "base/text.h"
 #include "base/trail.h"
 #include "plan/solve.h"
@@ -200,8 +201,6 @@ class Collector {
     option.cost_us = reference_us(rates_, flops, elements);
     return option;
   }
-
-  static std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
   Graph& graph_;
   const Target& target_;

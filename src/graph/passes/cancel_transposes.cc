@@ -4,14 +4,13 @@
 // take over the addition or the activation that follows it.
 #include <cstring>
 
+#include "base/index.h"
 #include "base/text.h"
 #include "graph/passes/passes.h"
 
 namespace stowage {
 
 namespace {
-
-std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// The transpose that produces `v`, or kNoNode.
 NodeId transpose_of(const Graph& graph, ValueId v) {

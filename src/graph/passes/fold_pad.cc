@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/index.h"
 #include "graph/passes/passes.h"
 
 namespace stowage {
 
 namespace {
-
-std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 bool pads_with_zero(const NodeRef& pad) {
   if (pad.node().op->name != "pad") return false;
