@@ -21,7 +21,7 @@ ModelPorts model_ports(const std::string& path) {
   ports.source = info.source_format;
   for (const ModelInfo::Operand& operand : info.inputs) {
     ModelInput input{operand.name, operand.has_shape, {}, info.source_format};
-    for (const ModelInfo::Dim& dim : operand.dims) input.extents.push_back(dim.extent);
+    for (const ModelDim& dim : operand.dims) input.extents.push_back(dim.extent);
     ports.inputs.push_back(std::move(input));
   }
   for (const ModelInfo::Operand& operand : info.outputs) ports.outputs.push_back(operand.name);

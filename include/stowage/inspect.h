@@ -21,17 +21,12 @@ struct ModelInfo {
   std::string name;                             ///< of the graph; may be empty
   DataFormat source_format = DataFormat::nchw;  ///< in which files of this kind keep images
 
-  struct Dim {
-    std::int64_t extent = -1;  ///< negative: left open by the file
-    std::string symbol;        ///< the name of one that is open; may be empty
-  };
-
   /// A model input or output.
   struct Operand {
     std::string name;
     std::optional<DType> dtype;  ///< nothing: of a type that is not supported
     bool has_shape = false;
-    std::vector<Dim> dims;  ///< in the order of the file
+    std::vector<ModelDim> dims;  ///< in the order of the file
   };
 
   std::vector<Operand> inputs;  ///< in the order of the file, without weights listed among them

@@ -103,12 +103,14 @@ class Phase final : public AxisLinks {
   bool names_;
 };
 
-/// What the epilogue adds lies as the result does; operators know nothing of it.
-void link_residual(const Graph& graph, const Node& node, AxisLinks& links) {
-  if (node.epilogue.residual_input < 0) return;
-  const ValueId added = node.inputs[static_cast<std::size_t>(node.epilogue.residual_input)];
-  for (int i = 0; i < graph.value(added).shape.rank(); ++i) {
-    links.link(added, i, node.outputs[0], i);
+/// Operands of posts have axes of the result; operators know nothing of them.
+void link_posts(const Graph& graph, const Node& node, AxisLinks& links) {
+  for (const Post& post : node.posts) {
+    if (post.input < 0 || post.broadcast != Post::Broadcast::none) continue;
+    const ValueId operand = node.inputs[idx(post.input)];
+    for (int i = 0; i < graph.value(operand).shape.rank(); ++i) {
+      links.link(operand, i, node.outputs[0], i);
+    }
   }
 }
 
@@ -136,7 +138,7 @@ void name_axes(Graph& graph) {
     for (NodeId id : order) {
       const OpDef& op = *graph.node(id).op;
       if (op.axes != nullptr) op.axes(NodeRef(graph, id), phase);
-      link_residual(graph, graph.node(id), phase);
+      link_posts(graph, graph.node(id), phase);
     }
   }
   for (ValueId v = 0; v < graph.value_count(); ++v) {

@@ -34,28 +34,16 @@ struct Value {
   NodeId producer = kNoNode;               ///< none for graph inputs and constants
 };
 
-/// What a node does after its own mathematics, in f32:  y = activation(y + residual).
-struct Epilogue {
-  int residual_input = -1;  ///< index into Node::inputs of a tensor of the output's shape, or -1
-  Activation activation;
-  int slope_input = -1;  ///< prelu: index into Node::inputs of one slope a channel
-
-  bool empty() const { return residual_input < 0 && activation.kind == Activation::Kind::none; }
-
-  void fields(Archive& a) {
-    a("residual_input", residual_input)("activation", activation)("slope_input", slope_input);
-  }
-};
-
 struct Node {
   const OpDef* op = nullptr;
   std::string name;
   std::string type;  ///< what the file calls the operator; empty where it is our own
   Attributes attrs;  ///< as the file, its import rule or a patch says; inference leaves them alone
   Attributes facts;  ///< what inference made of them for these shapes: pads, axes from 0 on, sizes
-  std::vector<ValueId> inputs;   ///< kNoValue where an optional input is absent
+  std::vector<ValueId> inputs;  ///< kNoValue where an optional input is absent; the operator's own,
+                                ///< then the operands of posts
   std::vector<ValueId> outputs;  ///< kNoValue where nobody wants the output
-  Epilogue epilogue;             ///< applies to output 0
+  Posts posts;                   ///< what follows the node's own mathematics, on output 0
   bool removed = false;
   /// Inference has computed the outputs, which are constants now: counts as removed until inference
   /// begins again.

@@ -10,9 +10,16 @@
 
 namespace stowage {
 
+int NodeRef::input_count() const {
+  auto count = static_cast<int>(node().inputs.size());
+  for (const Post& post : node().posts) {
+    if (post.input >= 0) count = std::min(count, post.input);
+  }
+  return count;
+}
+
 bool NodeRef::has(int i) const {
-  const auto& in = node().inputs;
-  return i >= 0 && i < static_cast<int>(in.size()) && in[static_cast<std::size_t>(i)] != kNoValue;
+  return i >= 0 && i < input_count() && node().inputs[static_cast<std::size_t>(i)] != kNoValue;
 }
 
 const Value& NodeRef::input(int i) const {
@@ -214,6 +221,16 @@ const KernelDef* find_kernel(std::string_view name) {
     if (def->name == name) return def;
   }
   return nullptr;
+}
+
+bool takes_post(const NodeRef& node, const Post& next) {
+  const std::span<const KernelDef* const> kernels = node.node().op->kernels;
+  Posts posts = node.node().posts;
+  posts.push_back(next);
+  return posts.size() <= std::size_t{kMostPosts} && !kernels.empty() &&
+         std::ranges::all_of(kernels, [&](const KernelDef* def) {
+           return def->takes != nullptr && def->takes(posts);
+         });
 }
 
 void archive(Archive& a, KernelCall& call) {

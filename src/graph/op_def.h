@@ -41,14 +41,20 @@ class NodeRef {
   /// What inference made of it.
   const Attributes& facts() const { return node().facts; }
 
-  int input_count() const { return static_cast<int>(node().inputs.size()); }
+  /// Of the operator's own inputs: operands of posts stand behind them, and are `operand`'s.
+  int input_count() const;
 
   int output_count() const { return static_cast<int>(node().outputs.size()); }
 
-  /// The input is there.
+  /// The operator has this input of its own.
   bool has(int i) const;
   /// Throws Error(bad_input) "input i is missing" when it is not.
   const Value& input(int i) const;
+
+  /// What a post reads; it has one.
+  const Value& operand(const Post& post) const {
+    return graph_->value(node().inputs[static_cast<std::size_t>(post.input)]);
+  }
 
   const Shape& shape(int i) const { return input(i).shape; }
 
@@ -210,14 +216,6 @@ struct ReferenceArgs {
   }
 };
 
-/// What every kernel of an operator can do to its result before storing it. What they cannot stays
-/// a node.
-enum class Posts {
-  none,
-  clip,  ///< the activation clip
-  all,   ///< a residual and every activation
-};
-
 /// An input that says what to do, as the file may also do by an attribute: axes, pads, sizes. It
 /// must be known to inference and is nothing to kernels; `simplify` turns it into the attribute.
 struct Parameter {
@@ -236,10 +234,11 @@ struct OpDef {
   /// The kernels that `offers` chooses among.
   std::span<const KernelDef* const> kernels = {};
   void (*axes)(const NodeRef&, AxisLinks&) = link_elementwise;
-  /// The node as an activation of its input 0, if that is all it is; `slope_input` of the node
-  /// is 1 for prelu. Fused into producers whose `posts` take it.
-  std::optional<Activation> (*activation)(const NodeRef&) = nullptr;
-  Posts posts = Posts::none;
+  /// The node as a post on its input `x`, if that is all it is; `Post::input` is the input of this
+  /// node that would be the operand. Its broadcast is found by the pass that fuses it.
+  std::optional<Post> (*post)(const NodeRef&, int x) = nullptr;
+  /// The axis of output 0 with the channels of posts; from the end where it is negative.
+  int channel_axis = 1;
   /// Output 0 is input 0: where nobody reads another output, the node may go.
   bool copies = false;
 };
@@ -267,7 +266,10 @@ struct ForeignMatch {
 /// The operator that imports `type` of `format`; op is null when there is none.
 ForeignMatch find_foreign_op(std::string_view format, std::string_view type);
 
-/// Runs the reference and then the epilogue.
+/// Every kernel of the node's operator applies the posts of the node and, behind them, `next`.
+bool takes_post(const NodeRef& node, const Post& next);
+
+/// Runs the reference and then the posts.
 void run_reference(const NodeRef& node, std::span<const TensorView> in,
                    std::span<const MutableTensorView> out);
 
@@ -279,7 +281,7 @@ struct ReferenceViews {
   std::vector<MutableTensorView> out;
 };
 
-/// Runs the reference of an operator, then the epilogue, over row-major operands. May throw.
+/// Runs the reference of an operator, then the posts, over row-major operands. May throw.
 extern const KernelDef kReferenceKernel;
 
 KernelCall reference_call(const NodeRef& node);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel is compared with: the operator's reference, then the epilogue.
+// What every kernel is compared with: the operator's reference, then the posts.
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.h"
 #include "base/text.h"
 #include "graph/op_def.h"
 
@@ -50,11 +51,41 @@ double activate(const Activation& act, double x, double slope) {
   return x;
 }
 
-/// Elements that share one index of axis 1 lie in runs of this length.
-std::int64_t channel_run(const Shape& shape) {
-  std::int64_t run = 1;
-  for (int i = 2; i < shape.rank(); ++i) run *= shape[i];
-  return run;
+/// Which element of its operand a post reads for element i of the result.
+class OperandIndex {
+ public:
+  OperandIndex(const Post& post, const Shape& result, int channel_axis)
+      : broadcast_(post.broadcast) {
+    if (broadcast_ != Post::Broadcast::channel) return;
+    const int axis = channel_axis < 0 ? channel_axis + result.rank() : channel_axis;
+    channels_ = result[axis];
+    for (int i = axis + 1; i < result.rank(); ++i) run_ *= result[i];
+  }
+
+  std::int64_t at(std::int64_t i) const {
+    if (broadcast_ == Post::Broadcast::none) return i;
+    return broadcast_ == Post::Broadcast::scalar ? 0 : i / run_ % channels_;
+  }
+
+ private:
+  Post::Broadcast broadcast_;
+  std::int64_t channels_ = 1, run_ = 1;  ///< elements of one channel lie in runs
+};
+
+/// y is rounded to a float after every post, as it is where each is a node of its own.
+float apply(const Post& post, float y, float operand) {
+  switch (post.kind) {
+    case Post::Kind::add:
+      return y + operand;
+    case Post::Kind::multiply:
+      return y * operand;
+    case Post::Kind::scale:
+      return y * post.factor;
+    case Post::Kind::activation:
+      return static_cast<float>(
+          activate(post.activation, static_cast<double>(y), static_cast<double>(operand)));
+  }
+  return y;
 }
 
 }  // namespace
@@ -77,31 +108,21 @@ ReferenceViews::ReferenceViews(const NodeRef& node) {
 void run_reference(const NodeRef& node, std::span<const TensorView> in,
                    std::span<const MutableTensorView> out) {
   node.node().op->reference({node, in, out});
-  const Epilogue& e = node.node().epilogue;
-  if (e.empty()) return;
+  const Posts& posts = node.node().posts;
+  if (posts.empty()) return;
   const MutableTensorView& y = out[0];
   if (y.dtype != DType::f32) {
-    fail(ErrorCode::internal, "an epilogue on ", dtype_name(y.dtype), "; this is a bug in Stowage");
+    fail(ErrorCode::internal, "posts on ", dtype_name(y.dtype), "; this is a bug in Stowage");
   }
-  const auto view = [&](int i) -> const TensorView* {
-    return i < 0 ? nullptr : &in[static_cast<std::size_t>(i)];
-  };
-  const TensorView* residual = view(e.residual_input);
-  const TensorView* slope = view(e.slope_input);
   const Shape& shape = y.mapping.shape();
-  const std::int64_t channels = shape.rank() > 1 ? shape[1] : 1;
-  const std::int64_t run = channel_run(shape);
-  const std::int64_t slopes = slope == nullptr ? 0 : slope->mapping.shape().elements();
   auto* data = reinterpret_cast<float*>(y.data);
-  for (std::int64_t i = 0; i < shape.elements(); ++i) {
-    float x = data[i];
-    if (residual != nullptr) x += reinterpret_cast<const float*>(residual->data)[i];
-    float s = 0;
-    if (slope != nullptr) {
-      s = reinterpret_cast<const float*>(slope->data)[slopes == 1 ? 0 : i / run % channels];
+  for (const Post& post : posts) {
+    const auto* operand =
+        post.input < 0 ? nullptr : reinterpret_cast<const float*>(in[idx(post.input)].data);
+    const OperandIndex index(post, shape, node.node().op->channel_axis);
+    for (std::int64_t i = 0; i < shape.elements(); ++i) {
+      data[i] = apply(post, data[i], operand == nullptr ? 0.0f : operand[index.at(i)]);
     }
-    data[i] =
-        static_cast<float>(activate(e.activation, static_cast<double>(x), static_cast<double>(s)));
   }
 }
 
@@ -119,12 +140,12 @@ struct ReferenceParams {
 
   const OpDef* op = nullptr;
   Attributes attrs, facts;
-  Epilogue epilogue;
+  Posts posts;
   std::vector<Operand> in, out;
 
   void fields(Archive& a) {
     std::string name(op == nullptr ? "" : op->name);
-    a("op", name)("attrs", attrs)("facts", facts)("epilogue", epilogue)("in", in)("out", out);
+    a("op", name)("attrs", attrs)("facts", facts)("posts", posts)("in", in)("out", out);
     if (!a.reading()) return;
     op = find_op(name);
     if (op == nullptr) fail(ErrorCode::bad_input, "there is no operator '", name, "'");
@@ -138,7 +159,7 @@ struct BoundReference {
 };
 
 ReferenceParams reference_params(const NodeRef& node) {
-  ReferenceParams p{node.node().op, node.attrs(), node.facts(), node.node().epilogue, {}, {}};
+  ReferenceParams p{node.node().op, node.attrs(), node.facts(), node.node().posts, {}, {}};
   const auto add = [&](const std::vector<ValueId>& values, auto& list) {
     for (const ValueId v : values) {
       auto& operand = list.emplace_back();
@@ -161,7 +182,7 @@ BoundReference bind_reference(const ReferenceParams& p, const BindArgs& args) {
   node.op = p.op;
   node.attrs = p.attrs;
   node.facts = p.facts;
-  node.epilogue = p.epilogue;
+  node.posts = p.posts;
   for (std::size_t i = 0; i < p.in.size(); ++i) {
     node.inputs.push_back(kNoValue);
     if (!p.in[i].there) continue;

@@ -26,7 +26,7 @@ ModelInfo inspect(const std::string& bytes) {
 /// "x f32 [n, 3, ?]"
 std::string words(const ModelInfo::Operand& o) {
   std::string dims;
-  for (const ModelInfo::Dim& d : o.dims) {
+  for (const ModelDim& d : o.dims) {
     dims += text(dims.empty() ? "" : ", ", d.extent >= 0      ? std::to_string(d.extent)
                                            : d.symbol.empty() ? "?"
                                                               : d.symbol);

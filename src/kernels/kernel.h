@@ -22,6 +22,7 @@
 namespace stowage {
 
 class ThreadPool;
+struct Post;
 
 /// What a kernel is called with. Inputs that are absent are null.
 struct KernelArgs {
@@ -69,6 +70,8 @@ struct KernelDef {
   std::shared_ptr<void> (*make)() = nullptr;         ///< default parameters, for `fields` to fill
   std::shared_ptr<void> (*bind)(const void* params, const BindArgs&) = nullptr;
   void (*run)(void* bound, const KernelArgs&) = nullptr;
+  /// It applies this list of posts to output 0; null: none but the empty list.
+  bool (*takes)(std::span<const Post>) = nullptr;
   /// Only a reference may: it throws Error(bad_input) for what only the data can show.
   bool may_throw = false;
 };
@@ -117,12 +120,17 @@ void run(void* bound, const KernelArgs& args) {
 /// A kernel that is bound first: `Bind(params)` or `Bind(params, BindArgs)` makes what
 /// `Run(bound, KernelArgs)` takes.
 template <class P, auto Bind, auto Run>
-constexpr KernelDef kernel_def(std::string_view name) {
+constexpr KernelDef kernel_def(std::string_view name,
+                               bool (*takes)(std::span<const Post>) = nullptr) {
   using B = kernel_detail::Bound<Bind, P>;
   static_assert(noexcept(Run(std::declval<B&>(), std::declval<const KernelArgs&>())),
                 "a kernel only computes: it is noexcept");
-  return {name, kernel_detail::fields<P>, kernel_detail::make<P>, kernel_detail::bind<P, Bind>,
-          kernel_detail::run<B, Run>};
+  return {name,
+          kernel_detail::fields<P>,
+          kernel_detail::make<P>,
+          kernel_detail::bind<P, Bind>,
+          kernel_detail::run<B, Run>,
+          takes};
 }
 
 /// A kernel that runs from its parameters alone.

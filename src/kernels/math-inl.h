@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of one f32 element on vectors: what epilogues and elementwise kernels compute, so
+// The functions of one f32 element on vectors: what posts and elementwise kernels compute, so
 // that a fused activation is the unfused one to the bit. Included once a target.
 //
 // Every function gives NaN for NaN, has the limits of numpy at the infinities (x * sigmoid(x) and

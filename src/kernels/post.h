@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel applies to its results before it stores them.
+// Posts: what a kernel does to its results, in f32, before it stores them.
 #pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/archive.h"
 
 namespace stowage {
 
-/// An elementwise function that a kernel can apply to its result before storing it.
+struct KernelArgs;
+
+/// A function of one element.
 struct Activation {
   enum class Kind {
     none,
     clip,          ///< min(max(x, a), b): Relu is (0, inf), Relu6 (0, 6)
     leaky,         ///< x < 0 ? a * x : x
-    prelu,         ///< x < 0 ? slope[channel] * x : x; slope is the node input `slope_input`
+    prelu,         ///< x < 0 ? slope * x : x; the slopes are the operand of the post
     sigmoid,       ///< 1 / (1 + exp(-x))
     tanh,          ///
     hard_sigmoid,  ///< min(max(a * x + b, 0), 1)
@@ -29,14 +36,61 @@ struct Activation {
   void fields(Archive& archive) { archive("kind", kind)("a", a)("b", b); }
 };
 
-/// Where the inputs are that are not always there; -1: absent.
-struct EpiloguePorts {
-  int bias = -1, residual = -1, slope = -1;
-  bool one_slope = false;
+/// One step: y is the result so far.
+struct Post {
+  enum class Kind {
+    add,         ///< y + operand
+    multiply,    ///< y * operand
+    scale,       ///< y * factor
+    activation,  ///< activation(y)
+  } kind = Kind::activation;
+
+  /// How the operand stretches to the result.
+  enum class Broadcast {
+    none,     ///< it has the result's shape, and lies as the result does
+    channel,  ///< one element a channel (OpDef::channel_axis)
+    scalar,   ///< one element
+  } broadcast = Broadcast::none;
+
+  int input = -1;  ///< the operand: an input of the node; -1 where there is none
+  float factor = 1;
+  Activation activation = {};
 
   void fields(Archive& a) {
-    a("bias", bias)("residual", residual)("slope", slope)("one_slope", one_slope);
+    a("kind", kind)("broadcast", broadcast)("input", input);
+    a("factor", factor)("activation", activation);
   }
+};
+
+/// In the order in which they apply.
+using Posts = std::vector<Post>;
+
+inline constexpr int kMostPosts = 6;
+
+/// What `KernelDef::takes` of a kernel says that applies any list.
+bool takes_any(std::span<const Post> posts) noexcept;
+
+/// A list as kernels walk it. An addition of the result's shape and a clip that stand first are for
+/// registers, `rest` and what follows for the values of a finished tile.
+struct BoundPosts {
+  BoundPosts() = default;
+  /// Throws Error(bad_input) when the list is longer than kMostPosts.
+  explicit BoundPosts(const Posts& posts);
+
+  /// The operands of `args`, null where there are none: `result` elements into those that lie as
+  /// the result does, `channel` into those of channels.
+  void find(const KernelArgs& args, std::int64_t result, std::int64_t channel,
+            const float** operands) const noexcept;
+  /// Operands that lie further on than others by as much.
+  void advance(const float* const* from, std::int64_t result, std::int64_t channel,
+               const float** to) const noexcept;
+
+  std::array<Post, kMostPosts> list;
+  int count = 0;
+  int rest = 0;
+  bool adds = false;  ///< post 0
+  bool clips = false;
+  float lo = 0, hi = 0;
 };
 
 }  // namespace stowage

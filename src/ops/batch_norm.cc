@@ -75,10 +75,10 @@ struct BatchNormParams {
   Mapping out;
   Follower x, channels;  ///< `channels`: scale and shift in the layout of the channels of x
   float epsilon = 0;
-  Activation post;  ///< none or clip
+  Activation clip;  ///< or none
 
   void fields(Archive& a) {
-    a("out", out)("x", x)("channels", channels)("epsilon", epsilon)("post", post);
+    a("out", out)("x", x)("channels", channels)("epsilon", epsilon)("clip", clip);
   }
 };
 
@@ -92,8 +92,8 @@ Affine bind(const BatchNormParams& p, const BindArgs& args) {
   // The kernel reads up to a vector behind the last cell.
   constexpr std::size_t kVectorFloats = 16;
   const std::size_t cells = at(p.channels.mapping.cells()) + kVectorFloats;
-  const bool clips = p.post.kind == Activation::Kind::clip;
-  Affine affine{{{clips ? Fn::affine_clip : Fn::affine, p.post.a, p.post.b},
+  const bool clips = p.clip.kind == Activation::Kind::clip;
+  Affine affine{{{clips ? Fn::affine_clip : Fn::affine, p.clip.a, p.clip.b},
                  p.out,
                  {p.x, p.channels, p.channels}},
                 std::vector<float>(cells, 0.0f),
@@ -113,7 +113,13 @@ void run(const Affine& affine, const KernelArgs& args) noexcept {
   affine.kernel.run(in, args.output<float>(0), args.pool);
 }
 
-constexpr KernelDef kKernel = kernel_def<BatchNormParams, bind, run>("batch_norm");
+/// One clip.
+bool takes(std::span<const Post> posts) {
+  return posts.size() == 1 && posts[0].kind == Post::Kind::activation &&
+         posts[0].activation.kind == Activation::Kind::clip;
+}
+
+constexpr KernelDef kKernel = kernel_def<BatchNormParams, bind, run>("batch_norm", takes);
 constexpr const KernelDef* kKernels[] = {&kKernel};
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
@@ -134,7 +140,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     params.channels.mapping = Mapping(layout.without(others), vector, sizeof(float));
     params.channels.axis[1] = 0;
     params.epsilon = node.attrs().real("epsilon", 1e-5f);
-    params.post = node.node().epilogue.activation;
+    for (const Post& post : node.node().posts) params.clip = post.activation;
     Offer offer;
     offer.out = {layout};
     offer.in = {params.x.mapping.layout()};
@@ -154,8 +160,7 @@ constexpr OpDef kBatchNorm[] = {{.name = "batch_norm",
                                  .reference = reference,
                                  .offers = offers,
                                  .kernels = kKernels,
-                                 .axes = link_images,
-                                 .posts = Posts::clip}};
+                                 .axes = link_images}};
 
 }  // namespace
 

@@ -358,17 +358,31 @@ void import_slopes(ImportNode& node) {
   node.out_image(node.emit("prelu", {node.channels_second(x), second}));
 }
 
-std::optional<Activation> prelu_activation(const NodeRef& node) {
-  const Shape& x = node.shape(0);
-  const Shape& slope = node.shape(1);
-  if (node.constant(1) == nullptr || node.dtype(0) != DType::f32 || x.rank() < 2) {
-    return std::nullopt;
+std::optional<Post> prelu_post(const NodeRef&, int x) {
+  if (x != 0) return std::nullopt;
+  return Post{
+      .kind = Post::Kind::activation, .input = 1, .activation = {Activation::Kind::prelu, 0, 0}};
+}
+
+/// One constant element, as a factor.
+std::optional<Post> scale_post(const NodeRef& node, int factor, bool divides) {
+  const Tensor* t = node.constant(factor);
+  if (t == nullptr || t->dtype() != DType::f32 || t->shape().elements() != 1) return std::nullopt;
+  const float value = t->as<float>()[0];
+  return Post{.kind = Post::Kind::scale, .factor = divides ? 1.0f / value : value};
+}
+
+template <Post::Kind Kind>
+std::optional<Post> pair_post(const NodeRef& node, int x) {
+  if (node.input_count() != 2) return std::nullopt;
+  if (Kind == Post::Kind::multiply) {
+    if (const auto scale = scale_post(node, 1 - x, false)) return scale;
   }
-  for (int i = 0; i < slope.rank(); ++i) {
-    const int k = i + x.rank() - slope.rank();
-    if (slope[i] != 1 && k != 1) return std::nullopt;
-  }
-  return Activation{Activation::Kind::prelu, 0, 0};
+  return Post{.kind = Kind, .input = 1 - x};
+}
+
+std::optional<Post> div_post(const NodeRef& node, int x) {
+  return x == 0 ? scale_post(node, 1, true) : std::nullopt;
 }
 
 using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
@@ -423,41 +437,44 @@ constexpr OpDef record(std::string_view name, std::span<const ForeignName> alias
           .kernels = elementwise_kernel(name)};
 }
 
-constexpr OpDef with_activation(OpDef op, std::optional<Activation> (*hook)(const NodeRef&)) {
-  op.activation = hook;
+constexpr OpDef with_post(OpDef op, std::optional<Post> (*hook)(const NodeRef&, int)) {
+  op.post = hook;
   return op;
 }
 
 constexpr OpDef kBinary[] = {
-    record("add", named<Onnx<"Add", import_binary>, Tflite<"ADD", takes<2>>>, infer_binary,
-           reference<Add>, fast<Fn::add>),
+    with_post(record("add", named<Onnx<"Add", import_binary>, Tflite<"ADD", takes<2>>>,
+                     infer_binary, reference<Add>, fast<Fn::add>),
+              pair_post<Post::Kind::add>),
     record("sub",
            named<Onnx<"Sub", import_binary>, Tflite<"SUB", takes<2>>,
                  Tflite<"SQUARED_DIFFERENCE", import_squared_difference>>,
            infer_binary, reference<Sub>, fast<Fn::sub>),
-    record(
-        "mul",
-        named<Onnx<"Mul", import_binary>, Tflite<"MUL", takes<2>>, Tflite<"SQUARE", import_square>>,
-        infer_binary, reference<Mul>, fast<Fn::mul>),
-    record("div",
-           named<Onnx<"Div", import_binary>, Tflite<"DIV", takes<2>>,
-                 Tflite<"FLOOR_DIV", import_floor_div>>,
-           infer_binary, reference<Div>, fast<Fn::div>),
+    with_post(record("mul",
+                     named<Onnx<"Mul", import_binary>, Tflite<"MUL", takes<2>>,
+                           Tflite<"SQUARE", import_square>>,
+                     infer_binary, reference<Mul>, fast<Fn::mul>),
+              pair_post<Post::Kind::multiply>),
+    with_post(record("div",
+                     named<Onnx<"Div", import_binary>, Tflite<"DIV", takes<2>>,
+                           Tflite<"FLOOR_DIV", import_floor_div>>,
+                     infer_binary, reference<Div>, fast<Fn::div>),
+              div_post),
     record("pow", named<Onnx<"Pow", import_binary>, Tflite<"POW", takes<2>>>, infer_pow,
            pow_reference, fast_pow),
     record("mod", named<Onnx<"Mod">, Tflite<"FLOOR_MOD", import_floor_mod>>, infer_binary,
            mod_reference),
-    record("sum", named<Onnx<"Sum">, Tflite<"ADD_N", import_add_n>>, infer_variadic,
-           variadic_reference<Add>, fast_chain<Fn::add>),
+    with_post(record("sum", named<Onnx<"Sum">, Tflite<"ADD_N", import_add_n>>, infer_variadic,
+                     variadic_reference<Add>, fast_chain<Fn::add>),
+              pair_post<Post::Kind::add>),
     record("min", named<Onnx<"Min">, Tflite<"MINIMUM", takes<2>>>, infer_variadic,
            variadic_reference<Min>, fast_chain<Fn::min>),
     record("max", named<Onnx<"Max">, Tflite<"MAXIMUM", takes<2>>>, infer_variadic,
            variadic_reference<Max>, fast_chain<Fn::max>),
     record("mean", onnx<"Mean">, infer_mean, mean_reference, fast_mean),
-    with_activation(
-        record("prelu", named<Onnx<"PRelu", import_prelu>, Tflite<"PRELU", import_slopes>>,
-               infer_prelu, reference<Leak>, fast<Fn::prelu>),
-        prelu_activation),
+    with_post(record("prelu", named<Onnx<"PRelu", import_prelu>, Tflite<"PRELU", import_slopes>>,
+                     infer_prelu, reference<Leak>, fast<Fn::prelu>),
+              prelu_post),
 };
 
 }  // namespace

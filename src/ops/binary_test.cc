@@ -86,9 +86,11 @@ TEST(Binary, PReluSlopes) {
   }
   OpGraph g({.op = "prelu",
              .inputs = {{.extents = {1, 5, 3, 7}}, {.extents = {5, 1, 1}, .constant = true}}});
-  const auto activation = g.ref().node().op->activation(g.ref());
-  ASSERT_TRUE(activation);
-  EXPECT_EQ(activation->kind, Activation::Kind::prelu);
+  const auto post = g.ref().node().op->post(g.ref(), 0);
+  ASSERT_TRUE(post);
+  EXPECT_EQ(post->activation.kind, Activation::Kind::prelu);
+  EXPECT_EQ(post->input, 1);
+  EXPECT_FALSE(g.ref().node().op->post(g.ref(), 1));
 }
 
 TEST(Binary, PowersWithFastForms) {
@@ -153,7 +155,7 @@ TEST(BatchNorm, EveryLayoutGivesTheSame) {
                          {.extents = c, .constant = true},
                          {.extents = c, .constant = true, .lo = 0.1f}}};
     EXPECT_EQ(check_offers(op), extents.size() == 2 ? 4 : 5);
-    op.epilogue.activation = {Activation::Kind::clip, 0.5f, 1.0f};  // tails stay zero
+    op_test::add_post(op, op_test::activation_post({Activation::Kind::clip, 0.5f, 1.0f}));
     EXPECT_EQ(check_offers(op), extents.size() == 2 ? 4 : 5);
   }
 }

@@ -47,7 +47,7 @@ void reference(const ReferenceArgs& args) {
 }
 
 /// The bounds of an f32 clip, when they are known before run.
-std::optional<Activation> activation(const NodeRef& node) {
+std::optional<Activation> bounds_of(const NodeRef& node) {
   if (node.dtype(0) != DType::f32) return std::nullopt;
   for (const int i : {1, 2}) {
     if (node.has(i) && node.constant(i) == nullptr) return std::nullopt;
@@ -57,8 +57,14 @@ std::optional<Activation> activation(const NodeRef& node) {
                     node.float_of("max", 2).value_or(infinity)};
 }
 
+std::optional<Post> post(const NodeRef& node, int x) {
+  const auto clip = bounds_of(node);
+  if (x != 0 || !clip) return std::nullopt;
+  return Post{.kind = Post::Kind::activation, .activation = *clip};
+}
+
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
-  const auto bounds = activation(request.node);
+  const auto bounds = bounds_of(request.node);
   if (bounds) offer_elementwise(request, out, {Fn::clip, bounds->a, bounds->b}, 1);
 }
 
@@ -78,7 +84,7 @@ constexpr OpDef kClip[] = {{.name = "clip",
                             .reference = reference,
                             .offers = offers,
                             .kernels = elementwise_kernel("clip"),
-                            .activation = activation}};
+                            .post = post}};
 
 }  // namespace
 

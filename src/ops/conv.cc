@@ -15,7 +15,7 @@ namespace stowage {
 namespace {
 
 void infer(const InferRef& node) {
-  node.expect_inputs(2, 3 + 2);  // the epilogue may have added a residual and a slope
+  node.expect_inputs(2, 3);
   node.expect_dtype(0, {DType::f32, DType::f64});
   node.expect_dtype(1, {node.dtype(0)});
   check_spatial_rank(node);
@@ -168,7 +168,6 @@ constexpr OpDef kOps[] = {{
     .offers = offers,
     .kernels = kKernels,
     .axes = axes,
-    .posts = Posts::all,
 }};
 
 }  // namespace

@@ -215,7 +215,7 @@ TEST(Conv, ManyTapsAndManyBorders) {
   EXPECT_GT(check_offers(op_case({{1, 2, 20, 30}, {3, 2, 1, 1}, {}, {3, 3, 3, 3}, {}})), 0);
 }
 
-TEST(Conv, Epilogue) {
+TEST(Conv, Posts) {
   using Kind = Activation::Kind;
   const Activation activations[] = {{Kind::none, 0, 0},       {Kind::clip, 0, INFINITY},
                                     {Kind::clip, 0, 6},       {Kind::clip, 0.5f, 2},
@@ -234,14 +234,15 @@ TEST(Conv, Epilogue) {
           if (slopes == 1 && activation.kind != Kind::prelu) continue;
           OpCase c =
               op_case({{1, 19, 6, 17}, {19, 19 / group, 3, 3}, {}, {1, 1, 1, 1}, {}, group, bias});
-          c.epilogue.activation = activation;
           if (residual) {
-            c.epilogue.residual_input = static_cast<int>(c.inputs.size());
-            c.inputs.push_back(random_in({1, 19, 6, 17}));
+            op_test::add_post(c, {.kind = Post::Kind::add}, random_in({1, 19, 6, 17}));
           }
+          const auto broadcast = slopes == 1 ? Post::Broadcast::scalar : Post::Broadcast::channel;
+          const Post post = op_test::activation_post(activation, broadcast);
           if (activation.kind == Kind::prelu) {
-            c.epilogue.slope_input = static_cast<int>(c.inputs.size());
-            c.inputs.push_back(random_in({slopes, 1, 1}, true));
+            op_test::add_post(c, post, random_in({slopes, 1, 1}, true));
+          } else {
+            op_test::add_post(c, post);
           }
           SCOPED_TRACE(text("activation ", static_cast<int>(activation.kind), " bias ", bias,
                             " residual ", residual, " slopes ", slopes, " group ", group));
@@ -250,6 +251,25 @@ TEST(Conv, Epilogue) {
       }
     }
   }
+}
+
+TEST(Conv, ListsOfPosts) {
+  for_each_target([] {
+    for (const std::int64_t group : {1, 19, 2}) {
+      const std::int64_t channels = group == 2 ? 64 : 19;
+      const OpCase c = op_case({{1, channels, 5, 17},
+                                {channels, channels / group, 3, 3},
+                                {},
+                                {1, 1, 1, 1},
+                                {},
+                                group,
+                                group == 1});
+      for (const OpCase& o : op_test::with_post_lists(c, {1, channels, 5, 17}, {channels, 1, 1})) {
+        SCOPED_TRACE(text("group ", group, " ", text_of(o.posts)));
+        EXPECT_GT(check_offers(o), 0);
+      }
+    }
+  });
 }
 
 TEST(Conv, SaysWhatIsWrong) {

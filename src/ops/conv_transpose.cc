@@ -20,7 +20,7 @@ namespace stowage {
 namespace {
 
 void infer(const InferRef& node) {
-  node.expect_inputs(2, 3 + 2);  // the epilogue may have added a residual and a slope
+  node.expect_inputs(2, 3);
   node.expect_dtype(0, {DType::f32, DType::f64});
   node.expect_dtype(1, {node.dtype(0)});
   check_spatial_rank(node);
@@ -133,8 +133,8 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
   params.in_channels = group_in;
   params.out_channels = group_out;
   params.blocked = blocked;
-  params.ports = epilogue_ports(node);
-  params.activation = node.node().epilogue.activation;
+  params.bias = bias_input(node);
+  params.posts = node.node().posts;
   params.threads = request.target.threads;
   const auto work = conv_transpose_work(params);
   if (!work) return;
@@ -145,9 +145,9 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
   const int block = static_cast<int>(lanes);
   o.in[0] = blocked ? Layout::blocked(x, 1, block) : channels_last(x);
   o.in[1] = conv_transpose_weights_layout(k, params);
-  if (params.ports.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
+  if (params.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
   o.out = {blocked ? Layout::blocked(y, 1, block) : channels_last(y)};
-  add_epilogue_layouts(node, o.out[0].layout, lanes, o.in);
+  add_post_layouts(node, o.out[0].layout, lanes, o.in);
   o.flops =
       2.0 * static_cast<double>(x.elements()) * static_cast<double>(group_out * params.w.taps());
   o.efficiency = work->efficiency();
@@ -206,7 +206,6 @@ constexpr OpDef kOps[] = {{
     .offers = offers,
     .kernels = kKernels,
     .axes = axes,
-    .posts = Posts::all,
 }};
 
 }  // namespace

@@ -36,7 +36,7 @@ GemmFacts facts_of(const NodeRef& node) {
 }
 
 void infer(const InferRef& node) {
-  node.expect_inputs(2, 3 + 2);  // the epilogue may have added a residual and a slope
+  node.expect_inputs(2, 3);
   node.expect_dtype(0, {DType::f32, DType::f64});
   node.expect_dtype(1, {node.dtype(0)});
   for (const int i : {0, 1}) {
@@ -103,8 +103,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
       f.k == 0) {
     return;
   }
-  const GemmParams params{f, epilogue_ports(node), node.node().epilogue.activation,
-                          checked_mul(f.k, f.n) > f.m * f.k + y.elements(), request.target.threads};
+  const GemmParams params{f, node.node().posts, checked_mul(f.k, f.n) > f.m * f.k + y.elements(),
+                          request.target.threads};
   const Gemm b = bind_gemm(params);
   const PixelGemm& gemm = b.product.gemm;
 
@@ -118,7 +118,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     o.in[2] = b.c_is_bias ? padded_vector(node.shape(2), lanes) : Layout::row_major(node.shape(2));
   }
   o.scratch_bytes = b.scratch_floats * sizeof(float);
-  add_epilogue_layouts(node, o.out[0].layout, lanes, o.in);
+  add_post_layouts(node, o.out[0].layout, lanes, o.in);
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
   o.efficiency = tile_work(gemm, f.m).efficiency();
   out.push_back(std::move(o));
@@ -161,7 +161,6 @@ constexpr OpDef kOps[] = {{
     .offers = offers,
     .kernels = kKernels,
     .axes = nullptr,
-    .posts = Posts::all,
 }};
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(Gemm, EveryOfferMatchesTheReference) {
   });
 }
 
-TEST(Gemm, Epilogue) {
+TEST(Gemm, Posts) {
   for (const std::int64_t c_rank : {0, 1, 2}) {
     for (const auto kind :
          {Activation::Kind::clip, Activation::Kind::sigmoid, Activation::Kind::prelu}) {
@@ -77,14 +77,25 @@ TEST(Gemm, Epilogue) {
       if (c_rank == 1) shape.c = Ints{19};
       if (c_rank == 2) shape.c = Ints{5, 19};
       OpCase c = op_case(shape);
-      c.epilogue.activation = {kind, 0, 1};
-      c.epilogue.residual_input = static_cast<int>(c.inputs.size());
-      c.inputs.emplace_back().extents = {5, 19};
+      op_test::add_post(c, {.kind = Post::Kind::add}, {.extents = {5, 19}});
+      const Post post = op_test::activation_post({kind, 0, 1}, Post::Broadcast::channel);
       if (kind == Activation::Kind::prelu) {
-        c.epilogue.slope_input = static_cast<int>(c.inputs.size());
-        c.inputs.emplace_back().extents = {19};
+        op_test::add_post(c, post, {.extents = {19}});
+      } else {
+        op_test::add_post(c, post);
       }
       SCOPED_TRACE(text("rank of c ", c_rank, " activation ", static_cast<int>(kind)));
+      EXPECT_GT(check_offers(c), 0);
+    }
+  }
+}
+
+TEST(Gemm, ListsOfPosts) {
+  for (const bool full : {false, true}) {
+    Case shape{5, 19, 8, false, false, 1, full ? 0.5f : 1};
+    shape.c = full ? Ints{5, 19} : Ints{19};
+    for (const OpCase& c : op_test::with_post_lists(op_case(shape), {5, 19}, {1, 19})) {
+      SCOPED_TRACE(text_of(c.posts));
       EXPECT_GT(check_offers(c), 0);
     }
   }

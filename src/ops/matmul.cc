@@ -60,7 +60,7 @@ Facts facts_of(const Shape& a, const Shape& b) {
 }
 
 void infer(const InferRef& node) {
-  node.expect_inputs(2, 3 + 2);  // the epilogue may have added a residual and a slope
+  node.expect_inputs(2, 3);
   node.expect_dtype(0, {DType::f32, DType::f64, DType::i32, DType::u32, DType::i64, DType::u64});
   node.expect_dtype(1, {node.dtype(0)});
   const Facts f = facts_of(node.shape(0), node.shape(1));
@@ -142,16 +142,10 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   p.n = f.n;
   p.k = f.k;
   p.batches = f.batches;
-  p.ports = epilogue_ports(node);
-  p.activation = node.node().epilogue.activation;
+  p.bias = bias_input(node);
+  p.posts = node.node().posts;
   p.b_heavy = f.k * f.n > f.m * f.k + f.m * f.n;
   p.threads = request.target.threads;
-  // One slope serves all; of several, each belongs to an index of axis 1.
-  if (p.ports.slope >= 0 && !p.ports.one_slope && y.rank() != 2) {
-    p.leaks = y[0];
-    p.leak_rows = y[1];
-    p.leak_columns = y.elements() / y[0] / y[1];
-  }
   const PixelGemm gemm = matmul_gemm(p);
 
   Offer o;
@@ -159,9 +153,9 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   o.in.resize(node.node().inputs.size());
   o.in[0] = Layout::row_major(a);
   o.in[1] = panel_layout(b, b.rank() - 2, b.rank() - 1, gemm);
-  if (p.ports.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
+  if (p.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
   o.out = {Layout::row_major(y)};
-  add_epilogue_layouts(node, o.out[0].layout, lanes, o.in);
+  add_post_layouts(node, o.out[0].layout, lanes, o.in);
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
   o.efficiency = tile_work(gemm, f.m).efficiency();
   out.push_back(std::move(o));
@@ -212,7 +206,7 @@ constexpr OpDef kOps[] = {{
     .offers = offers,
     .kernels = kKernels,
     .axes = axes,
-    .posts = Posts::all,
+    .channel_axis = -1,
 }};
 
 }  // namespace

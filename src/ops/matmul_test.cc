@@ -74,12 +74,14 @@ TEST(MatMul, Integers) {
             (std::vector<std::int32_t>{-17, 9}));
 }
 
-TEST(MatMul, Epilogue) {
-  OpCase c = op_case({2, 3, 4}, {4, 19}, true);
-  c.epilogue.residual_input = 2;
-  c.epilogue.activation = {Activation::Kind::hard_swish, 0, 0};
-  c.inputs.emplace_back().extents = {2, 3, 19};
-  EXPECT_GT(check_offers(c), 0);
+TEST(MatMul, Posts) {
+  for (const bool shared : {true, false}) {
+    const OpCase c = op_case({2, 3, 4}, shared ? Ints{4, 19} : Ints{2, 4, 19}, shared);
+    for (const OpCase& o : op_test::with_post_lists(c, {2, 3, 19}, {1, 19})) {
+      SCOPED_TRACE(text_of(o.posts));
+      EXPECT_GT(check_offers(o), 0);
+    }
+  }
 }
 
 TEST(MatMul, SlopesOfPRelu) {
@@ -92,8 +94,8 @@ TEST(MatMul, SlopesOfPRelu) {
       {{3, 4}, {4, 19}, {}, {19}},
       {{2, 3, 4}, {4, 19}, {2, 3, 19}, {1}},
       {{2, 3, 4}, {2, 4, 19}, {}, {1, 1, 1}},
-      {{2, 3, 4}, {4, 19}, {2, 3, 19}, {3, 1}},
-      {{2, 5, 7, 4}, {2, 5, 4, 33}, {}, {5, 1, 1}},
+      {{2, 3, 4}, {4, 19}, {2, 3, 19}, {19}},
+      {{2, 5, 7, 4}, {2, 5, 4, 33}, {}, {1, 33}},
       {{7}, {3, 7, 33}, {}, {33}},
   };
   for_each_target([&] {
@@ -103,14 +105,14 @@ TEST(MatMul, SlopesOfPRelu) {
                         std::span<const std::int64_t>(c.slope)));
       OpCase o = op_case(c.a, c.b, true);
       if (!c.residual.empty()) {
-        o.epilogue.residual_input = static_cast<int>(o.inputs.size());
-        o.inputs.emplace_back().extents = c.residual;
+        op_test::add_post(o, {.kind = Post::Kind::add}, {.extents = c.residual});
       }
-      o.epilogue.activation = {Activation::Kind::prelu, 0, 0};
-      o.epilogue.slope_input = static_cast<int>(o.inputs.size());
-      In& slope = o.inputs.emplace_back();
-      slope.extents = c.slope;
-      slope.constant = true;
+      const bool one = std::ranges::all_of(c.slope, [](std::int64_t e) { return e == 1; });
+      op_test::add_post(
+          o,
+          op_test::activation_post({Activation::Kind::prelu, 0, 0},
+                                   one ? Post::Broadcast::scalar : Post::Broadcast::channel),
+          {.extents = c.slope, .constant = true});
       EXPECT_GT(check_offers(o), 0);
     }
   });
@@ -128,7 +130,7 @@ TEST(MatMul, Bias) {
     for (std::int64_t n = 1; n <= 33; ++n) {
       OpCase c = op_case({2, 3, 7}, {7, n}, true);
       c.inputs.push_back({.extents = {n}, .constant = true});
-      c.epilogue.activation = {Activation::Kind::leaky, 0.1f, 0};
+      op_test::add_post(c, op_test::activation_post({Activation::Kind::leaky, 0.1f, 0}));
       EXPECT_GT(check_offers(c), 0);
     }
   });

@@ -70,7 +70,7 @@ struct OpCase {
   std::map<std::string, Attribute> attrs = {};
   std::vector<In> inputs = {};
   int outputs = 1;
-  Epilogue epilogue = {};  ///< residual and slope are indices into `inputs`
+  Posts posts = {};  ///< their operands are the last of `inputs`
   double rtol = 1e-5, atol = 1e-6;
   std::vector<std::string> layouts =
       {};  ///< candidates beside the usual ones, tried on every value
@@ -115,6 +115,71 @@ inline Tensor random_tensor(DType dtype, const Ints& extents, float lo, float hi
   return t;
 }
 
+inline Post activation_post(Activation activation, Post::Broadcast broadcast = {}) {
+  return {.kind = Post::Kind::activation, .broadcast = broadcast, .activation = activation};
+}
+
+/// Appends a post to a case, and the operand that it reads.
+inline void add_post(OpCase& c, Post post) { c.posts.push_back(post); }
+
+inline void add_post(OpCase& c, Post post, In operand) {
+  post.input = static_cast<int>(c.inputs.size());
+  c.inputs.push_back(std::move(operand));
+  c.posts.push_back(post);
+}
+
+/// Lists in which every kind of post stands first, last and behind itself, with every operand that
+/// a result of shape `result` can have; operands of channels have the shape `vector`.
+inline std::vector<OpCase> with_post_lists(const OpCase& c, const Ints& result,
+                                           const Ints& vector) {
+  using Kind = Post::Kind;
+  using Broadcast = Post::Broadcast;
+  const Post relu = activation_post({Activation::Kind::clip, 0, INFINITY});
+  const Post silu = activation_post({Activation::Kind::silu, 0, 0});
+  const Post scale{.kind = Kind::scale, .factor = -0.3f};
+  const auto add = [](Broadcast b) { return Post{.kind = Kind::add, .broadcast = b, .input = 0}; };
+  const auto multiply = [](Broadcast b) {
+    return Post{.kind = Kind::multiply, .broadcast = b, .input = 0};
+  };
+  const auto prelu = [](Broadcast b) {
+    Post post = activation_post({Activation::Kind::prelu, 0, 0}, b);
+    post.input = 0;
+    return post;
+  };
+  std::vector<Posts> lists = {
+      {scale},
+      {scale, relu},
+      {relu, scale},
+      {silu, add({}), relu},
+      {add({}), relu, add({}), relu},
+      {relu, multiply({}), silu, add(Broadcast::channel)},
+      {add(Broadcast::channel), relu},
+      {add({}), silu, multiply(Broadcast::scalar), add(Broadcast::scalar), scale},
+  };
+  for (const Broadcast b : {Broadcast::none, Broadcast::channel, Broadcast::scalar}) {
+    lists.push_back({multiply(b)});
+    lists.push_back({prelu(b), add(b)});
+  }
+  std::vector<OpCase> cases;
+  for (const Posts& list : lists) {
+    OpCase with = c;
+    for (const Post& post : list) {
+      if (post.input < 0) {
+        add_post(with, post);
+        continue;
+      }
+      In operand;
+      operand.extents = post.broadcast == Broadcast::none      ? result
+                        : post.broadcast == Broadcast::channel ? vector
+                                                               : Ints{1};
+      operand.constant = post.broadcast != Broadcast::none;
+      add_post(with, post, operand);
+    }
+    cases.push_back(std::move(with));
+  }
+  return cases;
+}
+
 /// The graph of a case, with shapes inferred and axes named, and the reference results.
 class OpGraph {
  public:
@@ -125,7 +190,7 @@ class OpGraph {
     if (n.op == nullptr) throw Error(ErrorCode::usage, "no operator '" + c.op + "'");
     n.name = "node";
     for (const auto& [k, v] : c.attrs) n.attrs.set(k, v);
-    n.epilogue = c.epilogue;
+    n.posts = c.posts;
     for (const In& in : c.inputs) {
       if (in.absent) {
         n.inputs.push_back(kNoValue);

@@ -199,54 +199,46 @@ void import_rsqrt(ImportNode& node) {
   node.out(node.emit("reciprocal", {node.emit("sqrt", {node.in(0)})}));
 }
 
-std::optional<Activation> relu_activation(const NodeRef&) {
-  return Activation{Activation::Kind::clip, 0.0f, std::numeric_limits<float>::infinity()};
+std::optional<Post> activation(Activation::Kind kind, float a = 0, float b = 0) {
+  return Post{.kind = Post::Kind::activation, .activation = {kind, a, b}};
 }
 
-std::optional<Activation> leaky_activation(const NodeRef& node) {
-  return Activation{Activation::Kind::leaky, node.attrs().real("alpha", 0.01f), 0};
+/// An activation without parameters.
+template <Activation::Kind Kind>
+std::optional<Post> post(const NodeRef&, int) {
+  return activation(Kind);
 }
 
-std::optional<Activation> sigmoid_activation(const NodeRef&) {
-  return Activation{Activation::Kind::sigmoid, 0, 0};
+std::optional<Post> relu_post(const NodeRef&, int) {
+  return activation(Activation::Kind::clip, 0.0f, std::numeric_limits<float>::infinity());
 }
 
-std::optional<Activation> tanh_activation(const NodeRef&) {
-  return Activation{Activation::Kind::tanh, 0, 0};
+std::optional<Post> leaky_post(const NodeRef& node, int) {
+  return activation(Activation::Kind::leaky,
+                    node.attrs().real("alpha", static_cast<float>(kLeakyRelu.a)));
 }
 
-std::optional<Activation> hard_sigmoid_activation(const NodeRef& node) {
-  return Activation{Activation::Kind::hard_sigmoid, node.attrs().real("alpha", 0.2f),
-                    node.attrs().real("beta", 0.5f)};
+std::optional<Post> hard_sigmoid_post(const NodeRef& node, int) {
+  return activation(Activation::Kind::hard_sigmoid,
+                    node.attrs().real("alpha", static_cast<float>(kHardSigmoid.a)),
+                    node.attrs().real("beta", static_cast<float>(kHardSigmoid.b)));
 }
 
-std::optional<Activation> hard_swish_activation(const NodeRef&) {
-  return Activation{Activation::Kind::hard_swish, 0, 0};
-}
-
-std::optional<Activation> swish_activation(const NodeRef& node) {
+std::optional<Post> swish_post(const NodeRef& node, int) {
   if (node.attrs().real("alpha", 1.0f) != 1.0f) return std::nullopt;
-  return Activation{Activation::Kind::silu, 0, 0};
+  return activation(Activation::Kind::silu);
 }
 
-std::optional<Activation> gelu_activation(const NodeRef& node) {
+std::optional<Post> gelu_post(const NodeRef& node, int) {
   const bool tanh = node.attrs().string("approximate", "none") == "tanh";
-  return Activation{tanh ? Activation::Kind::gelu_tanh : Activation::Kind::gelu, 0, 0};
+  return activation(tanh ? Activation::Kind::gelu_tanh : Activation::Kind::gelu);
 }
 
-std::optional<Activation> mish_activation(const NodeRef&) {
-  return Activation{Activation::Kind::mish, 0, 0};
+std::optional<Post> elu_post(const NodeRef& node, int) {
+  return activation(Activation::Kind::elu, node.attrs().real("alpha", 1.0f));
 }
 
-std::optional<Activation> elu_activation(const NodeRef& node) {
-  return Activation{Activation::Kind::elu, node.attrs().real("alpha", 1.0f), 0};
-}
-
-std::optional<Activation> softplus_activation(const NodeRef&) {
-  return Activation{Activation::Kind::softplus, 0, 0};
-}
-
-using Hook = std::optional<Activation> (*)(const NodeRef&);
+using Hook = std::optional<Post> (*)(const NodeRef&, int x);
 using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
 
 /// The vectorised function, in any layout.
@@ -270,7 +262,7 @@ void fast_gelu(const OfferRequest& request, std::vector<Offer>& out) {
 /// A function of floats.
 template <Scalar F, const Params& Default = kNone>
 constexpr OpDef real(std::string_view name, std::span<const ForeignName> aliases,
-                     Offers offers = nullptr, Hook activation = nullptr) {
+                     Offers offers = nullptr, Hook post = nullptr) {
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
@@ -278,13 +270,13 @@ constexpr OpDef real(std::string_view name, std::span<const ForeignName> aliases
           .reference = reference<F, Default>,
           .offers = offers,
           .kernels = elementwise_kernel(name),
-          .activation = activation};
+          .post = post};
 }
 
 /// A function of floats and integers.
 template <std::int64_t (*Integer)(std::int64_t), Scalar F>
 constexpr OpDef number(std::string_view name, std::span<const ForeignName> aliases, Offers offers,
-                       Hook activation = nullptr) {
+                       Hook post = nullptr) {
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
@@ -292,22 +284,21 @@ constexpr OpDef number(std::string_view name, std::span<const ForeignName> alias
           .reference = number_reference<Integer, F>,
           .offers = offers,
           .kernels = elementwise_kernel(name),
-          .activation = activation};
+          .post = post};
 }
 
 constexpr OpDef kUnary[] = {
-    number<ramp, relu>("relu", named<Onnx<"Relu">, Tflite<"RELU", takes<1>>>, fast_relu,
-                       relu_activation),
+    number<ramp, relu>("relu", named<Onnx<"Relu">, Tflite<"RELU", takes<1>>>, fast_relu, relu_post),
     number<negate, neg_of>("neg", named<Onnx<"Neg">, Tflite<"NEG", takes<1>>>, fast<Fn::neg>),
     number<magnitude, abs_of>("abs", named<Onnx<"Abs">, Tflite<"ABS", takes<1>>>, fast<Fn::abs>),
     number<sign, sign_of>("sign", named<Onnx<"Sign">, Tflite<"SIGN", takes<1>>>, fast<Fn::sign>),
     real<leaky_relu, kLeakyRelu>("leaky_relu",
                                  named<Onnx<"LeakyRelu">, Tflite<"LEAKY_RELU", takes<1>>>,
-                                 fast<Fn::leaky_relu, kLeakyRelu>, leaky_activation),
+                                 fast<Fn::leaky_relu, kLeakyRelu>, leaky_post),
     real<sigmoid_of>("sigmoid", named<Onnx<"Sigmoid">, Tflite<"LOGISTIC", takes<1>>>,
-                     fast<Fn::sigmoid>, sigmoid_activation),
+                     fast<Fn::sigmoid>, post<Activation::Kind::sigmoid>),
     real<tanh_of>("tanh", named<Onnx<"Tanh">, Tflite<"TANH", takes<1>>>, fast<Fn::tanh>,
-                  tanh_activation),
+                  post<Activation::Kind::tanh>),
     real<exp_of>("exp", named<Onnx<"Exp">, Tflite<"EXP", takes<1>>>, fast<Fn::exp>),
     real<log_of>("log", named<Onnx<"Log">, Tflite<"LOG", takes<1>>>, fast<Fn::log>),
     real<sqrt_of>("sqrt", named<Onnx<"Sqrt">, Tflite<"SQRT", takes<1>>>, fast<Fn::sqrt>),
@@ -317,18 +308,19 @@ constexpr OpDef kUnary[] = {
     real<reciprocal>("reciprocal", named<Onnx<"Reciprocal">, Tflite<"RSQRT", import_rsqrt>>,
                      fast<Fn::reciprocal>),
     real<erf_of>("erf", onnx<"Erf">, fast<Fn::erf>),
-    real<softplus_of>("softplus", onnx<"Softplus">, fast<Fn::softplus>, softplus_activation),
+    real<softplus_of>("softplus", onnx<"Softplus">, fast<Fn::softplus>,
+                      post<Activation::Kind::softplus>),
     real<softsign>("softsign", onnx<"Softsign">, fast<Fn::softsign>),
     real<elu, kOne>("elu", named<Onnx<"Elu">, Tflite<"ELU", takes<1>>>, fast<Fn::elu, kOne>,
-                    elu_activation),
+                    elu_post),
     real<celu, kOne>("celu", onnx<"Celu">),
     real<selu, kSelu>("selu", onnx<"Selu", import_selu>, fast<Fn::selu, kSelu>),
     real<hard_sigmoid, kHardSigmoid>("hard_sigmoid", onnx<"HardSigmoid">,
-                                     fast<Fn::hard_sigmoid, kHardSigmoid>, hard_sigmoid_activation),
+                                     fast<Fn::hard_sigmoid, kHardSigmoid>, hard_sigmoid_post),
     real<hard_swish>("hard_swish", named<Onnx<"HardSwish">, Tflite<"HARD_SWISH", takes<1>>>,
-                     fast<Fn::hard_swish>, hard_swish_activation),
-    real<mish>("mish", onnx<"Mish">, fast<Fn::mish>, mish_activation),
-    real<swish, kOne>("swish", onnx<"Swish">, fast<Fn::swish, kOne>, swish_activation),
+                     fast<Fn::hard_swish>, post<Activation::Kind::hard_swish>),
+    real<mish>("mish", onnx<"Mish">, fast<Fn::mish>, post<Activation::Kind::mish>),
+    real<swish, kOne>("swish", onnx<"Swish">, fast<Fn::swish, kOne>, swish_post),
     real<thresholded_relu, kOne>("thresholded_relu", onnx<"ThresholdedRelu">,
                                  fast<Fn::thresholded_relu, kOne>),
     real<shrink>("shrink", onnx<"Shrink", import_shrink>),
@@ -350,7 +342,7 @@ constexpr OpDef kUnary[] = {
      .reference = gelu_reference,
      .offers = fast_gelu,
      .kernels = elementwise_kernel("gelu"),
-     .activation = gelu_activation},
+     .post = gelu_post},
 };
 
 }  // namespace

@@ -223,10 +223,18 @@ Conversion conversion(const OfferTable& table, const Graph& graph, ValueId value
 int find_candidate(const OfferTable& table, const Graph& graph, ValueId value,
                    const Format& format) {
   const auto& list = table.candidates[static_cast<std::size_t>(value)];
-  const auto found = std::ranges::find_if(list, [&](int id) {
-    return same_bytes(table.formats[id], format, graph.value(value).shape);
+  const auto first = [&](auto is) {
+    const auto found = std::ranges::find_if(list, [&](int id) { return is(table.formats[id]); });
+    return found == list.end() ? -1 : static_cast<int>(found - list.begin());
+  };
+  const int equal = first([&](const Format& f) { return f == format; });
+  if (equal >= 0) return equal;
+  const Shape& shape = graph.value(value).shape;
+  const Mapping wanted = format.mapping(shape);
+  return first([&](const Format& f) {
+    return f.dtype == format.dtype && f.place == format.place &&
+           f.mapping(shape).same_bytes(wanted);
   });
-  return found == list.end() ? -1 : static_cast<int>(found - list.begin());
 }
 
 bool lies_in_input(const Node& node, const Offer& offer) {

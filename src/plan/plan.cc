@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kMagic = "stowage plan";
 /// Raised whenever a plan or the parameters of a kernel change their fields.
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 
 void header(Archive& a) {
   std::string magic(kMagic);

@@ -5,11 +5,6 @@
 
 namespace stowage {
 
-bool same_bytes(const Format& a, const Format& b, const Shape& shape) {
-  if (a.dtype != b.dtype || a.place != b.place) return false;
-  return a.layout == b.layout || a.mapping(shape).same_bytes(b.mapping(shape));
-}
-
 int FormatTable::intern(const Format& format) {
   const auto known = std::ranges::find(formats_, format);
   if (known != formats_.end()) return static_cast<int>(known - formats_.begin());

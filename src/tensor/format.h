@@ -38,9 +38,6 @@ struct Format {
   Mapping mapping(const Shape& shape) const { return Mapping(layout, shape, dtype_bytes(dtype)); }
 };
 
-/// A value of that shape is the same bytes at the same place in both: no conversion is needed.
-bool same_bytes(const Format& a, const Format& b, const Shape& shape);
-
 /// Formats by number, each of them once.
 class FormatTable {
  public:

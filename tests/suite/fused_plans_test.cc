@@ -14,7 +14,8 @@ namespace {
 struct Net {
   const char* name;
   ValueId (*build)(GraphBuilder&);
-  const char* kernel;  ///< of the one node that is left
+  const char* kernel;  ///< of the first node that is left
+  std::size_t nodes = 1;
 };
 
 Attributes attributes(std::initializer_list<std::pair<std::string, Attribute>> list) {
@@ -36,10 +37,28 @@ const Net kNets[] = {
        return b.add("prelu", {y, b.constant({1})});
      },
      "matmul_panels"},
+    {"matmul of rank 3, a slope a column",
+     [](GraphBuilder& b) {
+       const ValueId y = b.add("matmul", {b.input({2, 7, 12}), b.constant({12, 33})});
+       return b.add("prelu", {y, b.constant({33})});
+     },
+     "matmul_panels"},
     {"matmul of rank 3, a slope a row",
      [](GraphBuilder& b) {
        const ValueId y = b.add("matmul", {b.input({2, 7, 12}), b.constant({12, 33})});
        return b.add("prelu", {y, b.constant({7, 1})});
+     },
+     "matmul_panels", 2},
+    {"convolution, Silu, then a shortcut",
+     [](GraphBuilder& b) {
+       const ValueId x = b.input({1, 12, 9, 7});
+       return b.add("add", {x, b.add("swish", {b.conv(x, 12, 12)})});
+     },
+     "conv_channels_last"},
+    {"scores, scaled",
+     [](GraphBuilder& b) {
+       const ValueId y = b.add("matmul", {b.input({2, 3, 7, 12}), b.input({2, 3, 12, 33})});
+       return b.add("mul", {y, b.constant({1})});
      },
      "matmul_panels"},
     {"batched matmul of rank 4, one slope",
@@ -81,8 +100,9 @@ TEST(FusedPlans, NothingFallsBackToTheReference) {
       auto graph = std::make_shared<Graph>(std::move(b.graph));
       simplify(*graph);
       const auto plan = make_plan(graph, {.threads = threads});
-      ASSERT_EQ(plan->nodes.size(), 1u);
+      ASSERT_EQ(plan->nodes.size(), net.nodes);
       EXPECT_EQ(plan->nodes[0].kernel, net.kernel);
+      for (const auto& node : plan->nodes) EXPECT_NE(node.kernel, "reference");
     }
   }
 }

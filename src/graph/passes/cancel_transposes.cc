@@ -69,7 +69,7 @@ enum class Kind { none, elementwise, concat, pad };
 
 /// How the attributes of the node depend on the order of the axes.
 Kind kind_of(const Node& n) {
-  if (n.outputs.size() != 1 || !n.epilogue.empty() || n.op->category != Category::transposable) {
+  if (n.outputs.size() != 1 || !n.posts.empty() || n.op->category != Category::transposable) {
     return Kind::none;
   }
   if (n.op->name == "concat") return Kind::concat;

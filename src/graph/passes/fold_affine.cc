@@ -61,7 +61,7 @@ std::optional<Affine> batch_norm_affine(const NodeRef& node) {
 /// The input that the node may scale and shift.
 ValueId scaled_input(const NodeRef& node) {
   const Node& n = node.node();
-  if (!n.epilogue.empty() || n.outputs.empty() || node.output().dtype != DType::f32) {
+  if (!n.posts.empty() || n.outputs.empty() || node.output().dtype != DType::f32) {
     return kNoValue;
   }
   if (n.op->name == "batch_norm") return n.inputs[0];
@@ -135,7 +135,7 @@ bool fold_into_conv(Graph& graph, NodeId conv, NodeId follower, const Affine& af
   const NodeRef p(graph, conv);
   const bool transposed = p.node().op->name == "conv_transpose";
   const Tensor* w = p.constant(1);
-  if (w == nullptr || w->dtype() != DType::f32 || !p.node().epilogue.empty()) return false;
+  if (w == nullptr || w->dtype() != DType::f32 || !p.node().posts.empty()) return false;
   if (p.has(2) && p.constant(2) == nullptr) return false;
   const std::int64_t group = p.attrs().integer("group", 1);
   Tensor weights = *w;
@@ -173,7 +173,7 @@ bool fold_into_product(Graph& graph, NodeId product, NodeId follower, const Affi
                        const std::vector<std::vector<NodeId>>& readers) {
   const NodeRef p(graph, product);
   const bool gemm = p.node().op->name == "gemm";
-  if (!p.node().epilogue.empty() || p.rank(1) < 2) return false;
+  if (!p.node().posts.empty() || p.rank(1) < 2) return false;
   const ValueId old_w = p.node().inputs[1];
   const bool scales = std::ranges::any_of(affine.scale, [](float v) { return v != 1.0f; });
   // Weights that others share would be there twice.
@@ -216,7 +216,7 @@ bool fold_into_product(Graph& graph, NodeId product, NodeId follower, const Affi
 /// Scale and bias of a normalisation times scale plus shift.
 bool fold_into_norm(Graph& graph, NodeId norm, NodeId follower, Axes axes, const Affine& affine) {
   const NodeRef p(graph, norm);
-  if (!p.node().epilogue.empty()) return false;
+  if (!p.node().posts.empty()) return false;
   // The parameters of instance_norm are vectors of channels, those of layer_norm stretch to x.
   const bool instance = p.node().op->name == "instance_norm";
   const auto parameter = [&](int i) -> std::optional<std::vector<float>> {

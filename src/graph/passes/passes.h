@@ -19,8 +19,7 @@ bool recognise_clips(Graph& graph);
 bool recognise_functions(Graph& graph);
 bool recognise_norms(Graph& graph);
 bool fold_affine(Graph& graph);
-bool fuse_residual(Graph& graph);
-bool fuse_activation(Graph& graph);
+bool fuse_posts(Graph& graph);
 
 /// The only node that reads the value, or kNoNode when there are more or it is a graph output.
 NodeId sole_reader(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,

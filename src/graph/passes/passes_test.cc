@@ -206,6 +206,46 @@ const Case kCases[] = {
        n.graph.outputs = {n.add("relu", {n.add("add", {y, x})})};
      },
      2},
+    {"an addition behind an activation, and the activation behind that",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({1, 4, 5, 5});
+       const ValueId y = n.add("sigmoid", {n.conv(x, 4, 4)});
+       n.graph.outputs = {n.add("relu", {n.add("add", {x, y})})};
+     },
+     1},
+    {"a gate of the result's shape, and one of channels",
+     [](GraphBuilder& n) {
+       const ValueId x = n.input({1, 4, 5, 5});
+       const ValueId gated = n.add("mul", {n.add("tanh", {n.conv(x, 4, 4)}), x});
+       n.graph.outputs = {n.add("mul", {n.input({1, 4, 1, 1}), gated})};
+     },
+     1},
+    {"scaled scores and what is added to them",
+     [](GraphBuilder& n) {
+       const ValueId q = n.input({2, 3, 8}), k = n.input({2, 8, 5});
+       const ValueId scores = n.add("div", {n.add("matmul", {q, k}), n.constant({1})});
+       n.graph.outputs = {n.add("add", {scores, n.input({2, 3, 5})})};
+     },
+     1},
+    {"slopes along another axis than the columns of a product stay",
+     [](GraphBuilder& n) {
+       const ValueId y = n.add("matmul", {n.input({2, 3, 8}), n.input({2, 8, 5})});
+       n.graph.outputs = {n.add("prelu", {y, n.constant({3, 1})})};
+     },
+     2},
+    {"a constant over the result stays a division",
+     [](GraphBuilder& n) {
+       const ValueId y = n.add("relu", {n.conv(n.input({1, 4, 5, 5}), 4, 4)});
+       n.graph.outputs = {n.add("div", {n.constant({1}), y})};
+     },
+     2},
+    {"more posts than a kernel takes",
+     [](GraphBuilder& n) {
+       ValueId y = n.conv(n.input({1, 4, 5, 5}), 4, 4);
+       for (int i = 0; i < kMostPosts + 3; ++i) y = n.add(i % 2 == 0 ? "tanh" : "sigmoid", {y});
+       n.graph.outputs = {y};
+     },
+     4},
     {"a convolution that is read twice keeps its own output",
      [](GraphBuilder& n) {
        const ValueId y = n.conv(n.input({1, 4, 5, 5}), 4, 4);
@@ -353,13 +393,13 @@ TEST(Simplify, FusesAllOfManyResiduals) {
   EXPECT_EQ(net.live(), static_cast<std::size_t>(kBlocks));
 }
 
-// checklist 8.5: the epilogue swallows the addition, not the names of the axes of what it adds.
+// checklist 8.5: a post swallows the addition, not the names of the axes of what it adds.
 TEST(SimplifyNames, OfAResidualAreThoseOfTheResult) {
   for (const bool fused : {true, false}) {
     GraphBuilder net;
     const ValueId x = net.input({1, 3, 5, 4}), z = net.input({1, 7, 5, 4});
     const ValueId y = net.conv(x, 3, 7);
-    net.graph.outputs = {net.add(fused ? "add" : "mul", {y, z})};
+    net.graph.outputs = {net.add(fused ? "add" : "sub", {y, z})};
     simplify(net.graph);
     EXPECT_EQ(net.live(), fused ? 1u : 2u);
     EXPECT_EQ(net.graph.value(z).shape.text(), "n=1,c=7,h=5,w=4");

@@ -35,7 +35,7 @@ class Matcher {
     const NodeId producer = graph_.value(v).producer;
     if (producer == kNoNode) return nullptr;
     const Node& n = graph_.node(producer);
-    return n.op->name == op && n.epilogue.empty() ? &n : nullptr;
+    return n.op->name == op && n.posts.empty() ? &n : nullptr;
   }
 
   /// Likewise, for a value that goes with the pattern.
@@ -139,8 +139,8 @@ struct Found {
 std::optional<ValueId> relu6_of_x_plus_3(const Matcher& m, const Graph& graph, ValueId v) {
   const Node* clip = m.inner(v, "clip");
   if (clip == nullptr) return std::nullopt;
-  const auto activation = clip->op->activation(NodeRef(graph, graph.value(v).producer));
-  if (!activation || activation->a != 0.0f || activation->b != 6.0f) return std::nullopt;
+  const auto post = clip->op->post(NodeRef(graph, graph.value(v).producer), 0);
+  if (!post || post->activation.a != 0.0f || post->activation.b != 6.0f) return std::nullopt;
   const Linear l = m.linear(clip->inputs[0]);
   if (l.scale != 1 || !near(l.shift, 3)) return std::nullopt;
   return l.x;
@@ -245,7 +245,7 @@ bool recognise_functions(Graph& graph) {
   const auto order = graph.topological_order();
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     const Node& n = graph.node(*it);
-    if (n.removed || (n.op->name != "mul" && n.op->name != "div") || !n.epilogue.empty()) continue;
+    if (n.removed || (n.op->name != "mul" && n.op->name != "div") || !n.posts.empty()) continue;
     const ValueId v = n.outputs[0];
     if (!matcher.is_f32(v)) continue;
     auto found = recognise(matcher, graph, v);

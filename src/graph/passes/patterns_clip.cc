@@ -25,16 +25,16 @@ struct Clip {
 /// The node as a clip of a value that is computed, if that is all it is.
 std::optional<Clip> clip_of(Graph& graph, NodeId id) {
   const Node& n = graph.node(id);
-  if (!n.epilogue.empty() || n.outputs[0] == kNoValue ||
+  if (!n.posts.empty() || n.outputs[0] == kNoValue ||
       graph.value(n.outputs[0]).dtype != DType::f32) {
     return std::nullopt;
   }
   Clip clip;
   const bool min = n.op->name == "min", max = n.op->name == "max";
   if (n.op->name == "relu" || n.op->name == "clip") {
-    const auto activation = n.op->activation(NodeRef(graph, id));
-    if (!activation) return std::nullopt;
-    clip = {n.inputs[0], activation->a, activation->b};
+    const auto post = n.op->post(NodeRef(graph, id), 0);
+    if (!post) return std::nullopt;
+    clip = {n.inputs[0], post->activation.a, post->activation.b};
   } else if ((min || max) && n.inputs.size() == 2) {
     for (const std::size_t k : {1, 0}) {
       const auto bound = scalar_constant(graph, n.inputs[k], n.inputs[1 - k]);

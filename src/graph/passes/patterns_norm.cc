@@ -90,7 +90,7 @@ class Primitives {
     const NodeId id = graph_.value(v).producer;
     if (id == kNoNode) return nullptr;
     const Node& n = graph_.node(id);
-    if (n.op->name != op || !n.epilogue.empty() || n.outputs[0] != v) return nullptr;
+    if (n.op->name != op || !n.posts.empty() || n.outputs[0] != v) return nullptr;
     const std::size_t operands = op == "reduce_mean" || op == "sqrt" || op == "reciprocal" ? 1 : 2;
     if (n.inputs.size() != operands || std::ranges::count(n.inputs, kNoValue) != 0) return nullptr;
     if (std::ranges::find(nodes_, id) == nodes_.end()) nodes_.push_back(id);
@@ -258,7 +258,7 @@ bool recognise_norms(Graph& graph) {
   const auto readers = graph.consumers();
   for (const NodeId id : graph.topological_order()) {
     const Node& n = graph.node(id);
-    if (n.removed || !n.epilogue.empty()) continue;
+    if (n.removed || !n.posts.empty()) continue;
     const ValueId y = n.outputs[0];
     if (y == kNoValue || graph.value(y).dtype != DType::f32) continue;
     Primitives p(graph, id);

@@ -22,8 +22,7 @@ constexpr Pass kPasses[] = {
     {"recognise_functions", recognise_functions},
     {"recognise_norms", recognise_norms},
     {"fold_affine", fold_affine},
-    {"fuse_residual", fuse_residual},
-    {"fuse_activation", fuse_activation},
+    {"fuse_posts", fuse_posts},
 };
 
 /// Every productive pass shortens the graph or moves transposes towards its end, so this bound is

@@ -11,24 +11,22 @@ Gemm bind_gemm(const GemmParams& p) {
   const GemmFacts& f = p.f;
   Gemm b;
   b.f = f;
-  b.ports = p.ports;
   b.product.m = f.m;
   b.product.n = f.n;
   b.product.k = f.k;
   b.product.prepare(p.threads, p.b_heavy);
-  b.product.gemm.activation = p.activation;
-  b.product.gemm.one_slope = p.ports.one_slope;
   b.scale_a = f.alpha != 1;
   if (b.scale_a) b.c_scratch = static_cast<std::size_t>(round_up(f.m * f.k, 16));
   b.scratch_floats = b.c_scratch;
   if (f.has_c) {
     const bool plain = f.beta == 1;
     b.c_is_bias = plain && f.c_rows == 1 && f.c_columns == f.n;
-    b.c_is_residual =
-        plain && !b.c_is_bias && f.c_rows == f.m && f.c_columns == f.n && p.ports.residual < 0;
-    b.sum_c = !b.c_is_bias && !b.c_is_residual;
-    if (b.sum_c) b.scratch_floats += static_cast<std::size_t>(f.m * f.n);
+    b.fill_c = !b.c_is_bias && !(plain && f.c_rows == f.m && f.c_columns == f.n);
+    if (b.fill_c) b.scratch_floats += static_cast<std::size_t>(f.m * f.n);
   }
+  Posts posts = p.posts;
+  if (f.has_c && !b.c_is_bias) posts.insert(posts.begin(), {.kind = Post::Kind::add, .input = 2});
+  b.product.gemm.posts = BoundPosts(posts);
   return b;
 }
 
@@ -45,27 +43,27 @@ void run(const Gemm& b, const KernelArgs& args) noexcept {
   PixelGemmCall call;
   call.weights = args.input<float>(1);
   call.out = args.output<float>(0);
-  call.slope = args.optional_input<float>(b.ports.slope);
-  call.residual = args.optional_input<float>(b.ports.residual);
-  const float* c = args.optional_input<float>(b.ports.bias);
+  b.product.gemm.posts.find(args, 0, 0, call.operands);
+  const float* c = f.has_c ? args.input<float>(2) : nullptr;
   if (b.c_is_bias) call.bias = c;
-  if (b.c_is_residual) call.residual = c;
-  if (b.sum_c) {
+  if (b.fill_c) {
     float* sum = scratch + b.c_scratch;
     for (std::int64_t m = 0; m < f.m; ++m) {
       const float* row = c + (f.c_rows == 1 ? 0 : m * f.c_columns);
       for (std::int64_t n = 0; n < f.n; ++n) {
-        const float r = call.residual == nullptr ? 0.0f : call.residual[m * f.n + n];
-        sum[m * f.n + n] = f.beta * row[f.c_columns == 1 ? 0 : n] + r;
+        sum[m * f.n + n] = f.beta * row[f.c_columns == 1 ? 0 : n];
       }
     }
-    call.residual = sum;
+    call.operands[0] = sum;
   }
   multiply(b.product, a, call, args.pool);
 }
 
+/// One place is left for c.
+bool takes(std::span<const Post> posts) { return posts.size() < std::size_t{kMostPosts}; }
+
 }  // namespace
 
-constexpr KernelDef kGemm = kernel_def<GemmParams, bind_gemm, run>("gemm_panels");
+constexpr KernelDef kGemm = kernel_def<GemmParams, bind_gemm, run>("gemm_panels", takes);
 
 }  // namespace stowage

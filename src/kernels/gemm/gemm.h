@@ -28,23 +28,19 @@ struct GemmFacts {
 
 struct GemmParams {
   GemmFacts f;
-  EpiloguePorts ports;
-  Activation activation;
+  Posts posts;
   bool b_heavy = false;  ///< b is more bytes than the rest
   int threads = 1;
 
-  void fields(Archive& a) {
-    a("f", f)("ports", ports)("activation", activation)("b_heavy", b_heavy)("threads", threads);
-  }
+  void fields(Archive& a) { a("f", f)("posts", posts)("b_heavy", b_heavy)("threads", threads); }
 };
 
 struct Gemm {
   GemmFacts f;
   MatrixProduct product;
-  EpiloguePorts ports;
-  bool c_is_bias = false, c_is_residual = false;
-  bool scale_a = false, sum_c = false;  ///< made in scratch: alpha a; beta c plus residual
-  std::size_t c_scratch = 0;            ///< where the latter begins, in floats
+  bool c_is_bias = false;                ///< else it is post 0, an addition of the result's shape
+  bool scale_a = false, fill_c = false;  ///< made in scratch: alpha a; beta c in the result's shape
+  std::size_t c_scratch = 0;             ///< where the latter begins, in floats
   std::size_t scratch_floats = 0;
 };
 

@@ -13,17 +13,13 @@ namespace stowage {
 struct MatMulParams {
   std::int64_t m = 1, n = 1, k = 1;
   MatrixBatches batches;
-  EpiloguePorts ports;
-  Activation activation;
-  /// Slopes along axis 1 where the panels run along another: applied to the product afterwards,
-  /// `leaks` times, to `leak_rows` rows of `leak_columns` elements, one slope a row.
-  std::int64_t leaks = 0, leak_rows = 0, leak_columns = 0;
+  int bias = -1;  ///< the input
+  Posts posts;
   bool b_heavy = false;  ///< b is more bytes than the rest
   int threads = 1;
 
   void fields(Archive& a) {
-    a("m", m)("n", n)("k", k)("batches", batches)("ports", ports)("activation", activation);
-    a("leaks", leaks)("leak_rows", leak_rows)("leak_columns", leak_columns);
+    a("m", m)("n", n)("k", k)("batches", batches)("bias", bias)("posts", posts);
     a("b_heavy", b_heavy)("threads", threads);
   }
 };

@@ -80,7 +80,7 @@ void multiply(const MatrixProduct& product, const float* a, const PixelGemmCall&
     c.out_at = at;
     c.weights += matrices.b * packed;
     c.out += batch * product.m * product.n;
-    if (c.residual != nullptr) c.residual += batch * product.m * product.n;
+    product.gemm.posts.advance(call.operands, batch * product.m * product.n, 0, c.operands);
     c.panel_begin = panels * share / grid.shares;
     c.panel_end = panels * (share + 1) / grid.shares;
     pixel_gemm(product.gemm, c);

@@ -51,7 +51,7 @@ struct MatrixProduct {
 /// Layout of B in panels: axes 0 .. rank-3 as they are, `k_axis` a row, `n_axis` in panels.
 Layout panel_layout(const Shape& shape, int k_axis, int n_axis, const PixelGemm& gemm);
 
-/// `call` gives weights, bias, residual, slope and out; the rest is filled in.
+/// `call` gives weights, bias, operands and out; the rest is filled in.
 void multiply(const MatrixProduct& product, const float* a, const PixelGemmCall& call,
               ThreadPool* pool) noexcept;
 

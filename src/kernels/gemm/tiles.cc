@@ -9,26 +9,13 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "kernels/activation-inl.h"
 #include "kernels/first_lanes-inl.h"
-
-#undef STOWAGE_UNROLL
-#if defined(__clang__)
-#define STOWAGE_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define STOWAGE_UNROLL _Pragma("GCC unroll 16")
-#endif
+#include "kernels/posts-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
 namespace stowage::HWY_NAMESPACE {
 namespace {
-
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
-
-constexpr D kTag;
-constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
 
 // The accumulators of a tile, a row of weights and one pixel must fit into the registers.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
@@ -57,13 +44,11 @@ struct Tile {
   const PixelGemmCall* call;
   const float* const* pixels;  // of tap 0
   const std::int64_t* out_at;
-  const float* weights;     // of the panel
-  const float* bias;        // of the panel or null
-  const float* residual;    // of the panel or null
-  float* out;               // of the panel
-  std::int64_t channel;     // the first of the panel
-  std::int64_t last_valid;  // channels of the last block
-  bool finish;              // activations that compute_tile leaves to finish_values
+  const float* weights;               // of the panel
+  const float* bias;                  // of the panel or null
+  const float* operands[kMostPosts];  // of the panel
+  float* out;                         // of the panel
+  std::int64_t last_valid;            // channels of the last block
   const Slab* slab;
   // Weights of the next slab, fetched into L2 while this one is multiplied: lines of 64 bytes
   // for each kUnrolled rows.
@@ -116,23 +101,9 @@ HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
   }
 }
 
-/// Activations that are no clip, over the values of a tile: [pixel][block][lane].
+/// Posts that are not for registers, over the values of a tile: [pixel][block][lane].
 HWY_NOINLINE void finish_values(const Tile& t, float* values, int pixels, int blocks) {
-  const PixelGemm& g = *t.gemm;
-  const float* slope = t.call->slope;
-  with_activation(kTag, g.activation, [&](auto f) HWY_ATTR {
-    for (int n = 0; n < blocks; ++n) {
-      const std::int64_t first = t.channel + n * kLanes;
-      V s = hn::Zero(kTag);
-      if (slope != nullptr) {
-        s = g.one_slope ? hn::Set(kTag, slope[0]) : hn::LoadU(kTag, slope + first);
-      }
-      for (int p = 0; p < pixels; ++p) {
-        float* at = values + (p * blocks + n) * kLanes;
-        hn::Store(f(hn::Load(kTag, at), s), kTag, at);
-      }
-    }
-  });
+  apply_posts(t.gemm->posts, {values, pixels, blocks, t.operands, t.out_at, t.gemm->out_block});
 }
 
 /// The last block of a pixel: behind it may be another pixel, which another thread writes.
@@ -169,25 +140,26 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
     }
   }
   multiply<P, NB>(t, acc);
-  if (t.slab->last && t.residual != nullptr) {
+  const BoundPosts& posts = t.gemm->posts;
+  if (t.slab->last && posts.adds && t.operands[0] != nullptr) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
+      const float* added = t.operands[0] + t.out_at[p];
       STOWAGE_UNROLL
       for (int n = 0; n < NB; ++n) {
-        acc[p][n] = hn::Add(acc[p][n], hn::LoadU(kTag, t.residual + t.out_at[p] + n * out_block));
+        acc[p][n] = hn::Add(acc[p][n], hn::LoadU(kTag, added + n * out_block));
       }
     }
   }
-  const Activation& act = t.gemm->activation;
-  if (t.slab->last && act.kind == Activation::Kind::clip) {
-    const V lo = hn::Set(kTag, act.a), hi = hn::Set(kTag, act.b);
+  if (t.slab->last && posts.clips) {
+    const V lo = hn::Set(kTag, posts.lo), hi = hn::Set(kTag, posts.hi);
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
       STOWAGE_UNROLL
       for (int n = 0; n < NB; ++n) acc[p][n] = clip(acc[p][n], lo, hi);
     }
   }
-  if (t.finish) {
+  if (t.slab->last && posts.rest < posts.count) {
     HWY_ALIGN float values[P * NB * kLanes];
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
@@ -356,14 +328,12 @@ void run(const PixelGemm& g, const PixelGemmCall& call) {
     t.weights = call.weights + panel * g.w_panel;
     t.bias = call.bias == nullptr ? nullptr : call.bias + channel;
     const std::int64_t at = panel * g.panel * g.out_block;
-    t.residual = call.residual == nullptr ? nullptr : call.residual + at;
+    g.posts.advance(call.operands, at, channel, t.operands);
     t.out = call.out + at;
-    t.channel = channel;
     t.last_valid = channels - (blocks - 1) * kLanes;
     const std::int64_t rows = std::max<std::int64_t>(kSlabFloats / (blocks * kLanes), 1);
     for_each_slab(g, rows, [&](const Slab& slab) {
       t.slab = &slab;
-      t.finish = slab.last && !is_plain(g.activation);
       run_tiles(call, t, blocks);
     });
   }
@@ -419,10 +389,22 @@ double activation_cost(Activation::Kind kind) {
     case Activation::Kind::gelu_tanh:
     case Activation::Kind::mish:
     case Activation::Kind::softplus:
-      return 44;
+      return 40;
     default:
-      return 16;
+      return 12;
   }
+}
+
+/// Likewise, of all posts that are not for registers.
+double posts_cost(const BoundPosts& posts) {
+  constexpr double kWalk = 4;
+  double cost = 0;
+  for (int i = posts.rest; i < posts.count; ++i) {
+    const Post& post = posts.list[idx(i)];
+    cost += kWalk;
+    if (post.kind == Post::Kind::activation) cost += activation_cost(post.activation.kind);
+  }
+  return cost;
 }
 
 /// What a block costs in a panel of that many, relative to a panel of four: small panels reuse
@@ -471,7 +453,7 @@ TileWork tile_work(const PixelGemm& g, std::int64_t pixels) noexcept {
   // input channels; that is left out, because whole ResNets, DenseNets and U-Nets in one long run
   // of channels are no faster than in blocks, though each convolution alone is, by a twentieth.
   constexpr double kEntry = 4, kPointer = 4, kPanel = 5, kStore = 8;
-  const double finish = kStore + activation_cost(g.activation.kind);
+  const double finish = kStore + posts_cost(g.posts);
   const std::int64_t lanes = tile_lanes(), panels = g.panels(static_cast<int>(lanes));
   const std::int64_t blocks = (g.channels + lanes - 1) / lanes;
   const double taps = g.taps(), count = static_cast<double>(pixels);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one inner loop of convolutions and matrix products:
 //
-//   out[p][o] = act(bias[o] + sum over taps t and channels k of pixel[t][p][k] * w[t][k][o] + res)
+//   out[p][o] = posts(bias[o] + sum over taps t and channels k of pixel[t][p][k] * w[t][k][o])
 //
 // A pixel is a pointer to a run of input channels: stride, dilation and padding live in the table
 // of pointers alone. Weights are panels of a few blocks of output channels, a row a channel.
@@ -44,8 +44,7 @@ struct PixelGemm {
   /// The last block of a pixel has room for all lanes, and tails of weights and bias are zero.
   bool out_padded = true;
 
-  Activation activation;
-  bool one_slope = false;  ///< prelu: one slope for all channels
+  BoundPosts posts;
 
   int taps() const { return static_cast<int>(w_tap.size()); }
 
@@ -59,11 +58,10 @@ struct PixelGemmCall {
   const float* const* pixels = nullptr;  ///< [tap * pixel_stride + pixel]
   std::int64_t pixel_stride = 0;
   int count = 0;                         ///< pixels
-  const std::int64_t* out_at = nullptr;  ///< of each pixel, in `out` and `residual`
+  const std::int64_t* out_at = nullptr;  ///< of each pixel, in `out` and what lies as it does
   const float* weights = nullptr;
-  const float* bias = nullptr;      ///< may be null; readable in whole blocks
-  const float* residual = nullptr;  ///< may be null; lies as `out` does
-  const float* slope = nullptr;     ///< prelu only; readable in whole blocks
+  const float* bias = nullptr;             ///< may be null; readable in whole blocks
+  const float* operands[kMostPosts] = {};  ///< of the posts; of channels: readable in whole blocks
   float* out = nullptr;
   std::int64_t panel_begin = 0, panel_end = 0;
 };

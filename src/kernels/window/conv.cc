@@ -38,7 +38,7 @@ struct PixelConv {
   /// For each tap of the w axis, where it lies inside the input.
   std::vector<Range> inside;
   TaskGrid grid;
-  EpiloguePorts ports;
+  int bias = -1;
 };
 
 /// Fills the table for runs of output pixels of one row.
@@ -153,9 +153,8 @@ void run_task(const PixelConv& c, const KernelArgs& args, std::int64_t task) noe
   PixelGemmCall call;
   const std::int64_t out = n * c.out_image + g * c.out_group;
   call.weights = args.input<float>(1) + g * c.w_group;
-  call.bias = args.optional_input<float>(c.ports.bias, channel);
-  call.residual = args.optional_input<float>(c.ports.residual, out);
-  call.slope = args.optional_input<float>(c.ports.slope, c.ports.one_slope ? 0 : channel);
+  call.bias = args.optional_input<float>(c.bias, channel);
+  c.gemm.posts.find(args, out, channel, call.operands);
   call.out = args.output<float>(0) + out;
   call.panel_begin = panels * share / c.grid.shares;
   call.panel_end = panels * (share + 1) / c.grid.shares;
@@ -253,9 +252,8 @@ std::optional<PixelConv> place(const ConvParams& p) {
       std::min<std::int64_t>(kMostPixels, kTableEntries / std::ssize(c.gemm.w_tap));
   c.grid = share_pixels(p.facts.w.out_pixels(), c.gemm.panels(tile_lanes()),
                         p.facts.batch * p.facts.group, p.threads, most, p.weights_heavy);
-  c.ports = p.ports;
-  c.gemm.activation = p.activation;
-  c.gemm.one_slope = p.ports.one_slope;
+  c.bias = p.bias;
+  c.gemm.posts = BoundPosts(p.posts);
   return c;
 }
 
@@ -269,8 +267,9 @@ void run(const PixelConv& c, const KernelArgs& args) noexcept {
 
 }  // namespace
 
-constexpr KernelDef kConvBlocked = kernel_def<ConvParams, bind, run>("conv_blocked");
-constexpr KernelDef kConvChannelsLast = kernel_def<ConvParams, bind, run>("conv_channels_last");
+constexpr KernelDef kConvBlocked = kernel_def<ConvParams, bind, run>("conv_blocked", takes_any);
+constexpr KernelDef kConvChannelsLast =
+    kernel_def<ConvParams, bind, run>("conv_channels_last", takes_any);
 
 std::optional<PixelGemm> conv_gemm(const ConvParams& p) {
   auto conv = place(p);

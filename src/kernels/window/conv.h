@@ -34,13 +34,13 @@ struct ConvEnds {
 struct ConvParams {
   ConvFacts facts;
   ConvEnds variant;
-  EpiloguePorts ports;
-  Activation activation;
+  int bias = -1;  ///< the input
+  Posts posts;
   bool weights_heavy = false;  ///< weights are more bytes than activations
   int threads = 1;
 
   void fields(Archive& a) {
-    a("facts", facts)("variant", variant)("ports", ports)("activation", activation);
+    a("facts", facts)("variant", variant)("bias", bias)("posts", posts);
     a("weights_heavy", weights_heavy)("threads", threads);
   }
 };

@@ -43,7 +43,7 @@ struct Deconv {
   std::int64_t w_group = 0;
   std::vector<Phase> phases;
   std::int64_t tasks = 0;  // of one image and group
-  EpiloguePorts ports;
+  int bias = -1;
 };
 
 PhaseAxis phase_axis(const Window& w, std::size_t axis, std::int64_t first) {
@@ -107,9 +107,8 @@ void run_task(const Deconv& d, const KernelArgs& args, std::int64_t task) noexce
   const std::int64_t out = n * d.out_image + g * d.out_group, channel = g * d.group_channels;
   PixelGemmCall call;
   call.weights = args.input<float>(1) + g * d.w_group;
-  call.bias = args.optional_input<float>(d.ports.bias, channel);
-  call.residual = args.optional_input<float>(d.ports.residual, out);
-  call.slope = args.optional_input<float>(d.ports.slope, d.ports.one_slope ? 0 : channel);
+  call.bias = args.optional_input<float>(d.bias, channel);
+  phase.gemm.posts.find(args, out, channel, call.operands);
   call.out = args.output<float>(0) + out;
   const std::int64_t panels = phase.gemm.panels(tile_lanes());
   call.panel_begin = panels * share / phase.grid.shares;
@@ -179,13 +178,12 @@ std::optional<Deconv> place(const ConvTransposeParams& p) {
   d.batch = p.batch;
   d.group = p.group;
   d.group_channels = p.out_channels;
-  d.ports = p.ports;
+  d.bias = p.bias;
   PixelGemm g;
   g.channels = p.out_channels;
   g.panel = tile_panel(out_blocks);
   g.w_row = weights_row(p.out_channels);
-  g.activation = p.activation;
-  g.one_slope = p.ports.one_slope;
+  g.posts = BoundPosts(p.posts);
   std::int64_t tap_floats = 0;
   if (p.blocked) {
     const std::int64_t plane = d.w.in_pixels() * lanes;
@@ -231,9 +229,9 @@ void run(const Deconv& d, const KernelArgs& args) noexcept {
 }  // namespace
 
 constexpr KernelDef kConvTransposeBlocked =
-    kernel_def<ConvTransposeParams, bind, run>("conv_transpose_blocked");
+    kernel_def<ConvTransposeParams, bind, run>("conv_transpose_blocked", takes_any);
 constexpr KernelDef kConvTransposeChannelsLast =
-    kernel_def<ConvTransposeParams, bind, run>("conv_transpose_channels_last");
+    kernel_def<ConvTransposeParams, bind, run>("conv_transpose_channels_last", takes_any);
 
 std::optional<TileWork> conv_transpose_work(const ConvTransposeParams& p) {
   const auto d = place(p);

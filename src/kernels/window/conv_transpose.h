@@ -17,14 +17,14 @@ struct ConvTransposeParams {
   std::int64_t batch = 1, group = 1;
   std::int64_t in_channels = 1, out_channels = 1;  ///< of one group
   bool blocked = true;
-  EpiloguePorts ports;
-  Activation activation;
+  int bias = -1;  ///< the input
+  Posts posts;
   int threads = 1;
 
   void fields(Archive& a) {
     a("w", w)("batch", batch)("group", group);
     a("in_channels", in_channels)("out_channels", out_channels)("blocked", blocked);
-    a("ports", ports)("activation", activation)("threads", threads);
+    a("bias", bias)("posts", posts)("threads", threads);
   }
 };
 

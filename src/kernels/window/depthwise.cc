@@ -7,19 +7,18 @@ namespace {
 
 struct Depthwise {
   Slide slide;
-  EpiloguePorts ports;
+  int bias = -1;
   int threads = 1;
 };
 
-Depthwise bind(const DepthwiseParams& p) { return {depthwise_slide(p), p.ports, p.threads}; }
+Depthwise bind(const DepthwiseParams& p) { return {depthwise_slide(p), p.bias, p.threads}; }
 
 void run(const Depthwise& d, const KernelArgs& args) noexcept {
   SlideCall call;
   call.in = args.input<float>(0);
   call.weights = args.input<float>(1);
-  call.bias = args.optional_input<float>(d.ports.bias);
-  call.residual = args.optional_input<float>(d.ports.residual);
-  call.slope = args.optional_input<float>(d.ports.slope);
+  call.bias = args.optional_input<float>(d.bias);
+  d.slide.posts.find(args, 0, 0, call.operands);
   call.out = args.output<float>(0);
   call.pool = args.pool;
   slide(d.slide, call, d.threads);
@@ -27,7 +26,8 @@ void run(const Depthwise& d, const KernelArgs& args) noexcept {
 
 }  // namespace
 
-constexpr KernelDef kConvDepthwise = kernel_def<DepthwiseParams, bind, run>("conv_depthwise");
+constexpr KernelDef kConvDepthwise =
+    kernel_def<DepthwiseParams, bind, run>("conv_depthwise", takes_any);
 
 Slide depthwise_slide(const DepthwiseParams& p) {
   Slide s;
@@ -36,8 +36,7 @@ Slide depthwise_slide(const DepthwiseParams& p) {
   s.images = p.images;
   s.channels = p.channels;
   s.multiplier = p.multiplier;
-  s.activation = p.activation;
-  s.one_slope = p.ports.one_slope;
+  s.posts = BoundPosts(p.posts);
   place(s, {p.in_blocked, p.out_blocked});
   return s;
 }

@@ -14,14 +14,14 @@ struct DepthwiseParams {
   Window w;
   std::int64_t images = 1, channels = 1, multiplier = 1;
   bool in_blocked = true, out_blocked = true;
-  EpiloguePorts ports;
-  Activation activation;
+  int bias = -1;  ///< the input
+  Posts posts;
   int threads = 1;
 
   void fields(Archive& a) {
     a("w", w)("images", images)("channels", channels)("multiplier", multiplier);
-    a("in_blocked", in_blocked)("out_blocked", out_blocked)("ports", ports);
-    a("activation", activation)("threads", threads);
+    a("in_blocked", in_blocked)("out_blocked", out_blocked)("bias", bias);
+    a("posts", posts)("threads", threads);
   }
 };
 

@@ -15,18 +15,13 @@
 
 #include "base/checked.h"
 #include "kernels/first_lanes-inl.h"
+#include "kernels/vectors-inl.h"
 #include "kernels/window/slide.h"
 
 HWY_BEFORE_NAMESPACE();
 
 namespace stowage::HWY_NAMESPACE {
 namespace {
-
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
-
-constexpr D kTag;
-constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
 
 /// The vector of input channels that a block of output channels reads. With a multiplier a lane is
 /// some channel of one block, or of the one behind it.

@@ -13,17 +13,10 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "kernels/activation-inl.h"
 #include "kernels/first_lanes-inl.h"
 #include "kernels/math-inl.h"
+#include "kernels/posts-inl.h"
 #include "kernels/window/padded_rows-inl.h"
-
-#undef STOWAGE_UNROLL
-#if defined(__clang__)
-#define STOWAGE_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define STOWAGE_UNROLL _Pragma("GCC unroll 16")
-#endif
 
 HWY_BEFORE_NAMESPACE();
 
@@ -73,43 +66,42 @@ struct Line {
   Cut cut;
   Row rows[kSlideRows];
   int row_count;
-  V init, slope, lo, hi;
-  bool clips, finish;  // finish: what lo and hi do not do
+  V init, lo, hi;      // lo and hi: of a clip
   bool padded;         // there is room for all lanes
   std::int64_t valid;  // channels of the block
   std::int64_t in_pixel, out_pixel;
-  std::int64_t in_first;  // column of the input to which Row::in points
-  float row_scale;        // average: one over the taps that count, over d and h
-  const float* residual;
+  std::int64_t in_first;              // column of the input to which Row::in points
+  float row_scale;                    // average: one over the taps that count, over d and h
+  const float* operands[kMostPosts];  // of the posts
   float* out;
 };
 
-/// Activations that are no clip.
-HWY_NOINLINE void finish_values(const Line& line, float* values, int pixels) {
-  with_activation(kTag, line.s->activation, [&](auto f) HWY_ATTR {
-    for (float* at = values; at < values + pixels * kLanes; at += kLanes)
-      hn::Store(f(hn::Load(kTag, at), line.slope), kTag, at);
-  });
+/// Posts that are not for registers, over `pixels` from `x`.
+HWY_NOINLINE void finish_values(const Line& line, float* values, int pixels, std::int64_t x) {
+  std::int64_t at[kPixels];
+  for (int p = 0; p < pixels; ++p) at[p] = (x + p) * line.out_pixel;
+  apply_posts(line.s->posts, {values, pixels, 1, line.operands, at, 0});
 }
 
 template <int P>
 HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
   float* out = line.out + x * line.out_pixel;
-  if (line.residual != nullptr) {
+  const BoundPosts& posts = line.s->posts;
+  if (posts.adds && line.operands[0] != nullptr) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
-      acc[p] = hn::Add(acc[p], hn::LoadU(kTag, line.residual + (x + p) * line.out_pixel));
+      acc[p] = hn::Add(acc[p], hn::LoadU(kTag, line.operands[0] + (x + p) * line.out_pixel));
     }
   }
-  if (line.clips) {
+  if (posts.clips) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) acc[p] = clip(acc[p], line.lo, line.hi);
   }
-  if (line.finish) {
+  if (posts.rest < posts.count) {
     HWY_ALIGN float values[P * kLanes];
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) hn::Store(acc[p], kTag, values + p * kLanes);
-    finish_values(line, values, P);
+    finish_values(line, values, P, x);
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) acc[p] = hn::Load(kTag, values + p * kLanes);
   }
@@ -267,22 +259,14 @@ void compute_rows(const Slide& s, const SlideCall& call, const RowTask& task, co
   line.s = &s;
   line.cut = cut;
   line.valid = std::min(s.channels - block * kLanes, kLanes);
-  const Activation& act = s.activation;
-  line.clips = act.kind == Activation::Kind::clip;
-  line.lo = hn::Set(kTag, act.a);
-  line.hi = hn::Set(kTag, act.b);
+  line.lo = hn::Set(kTag, s.posts.lo);
+  line.hi = hn::Set(kTag, s.posts.hi);
   line.padded = s.out.padded;
-  line.finish = !is_plain(act);
   line.in_pixel = copies == nullptr ? s.in.pixel : kLanes;
   line.in_first = copies == nullptr ? 0 : copies->first();
   line.out_pixel = s.out.pixel;
   line.init = hn::Set(kTag, initial(s));
   if (call.bias != nullptr) line.init = hn::LoadU(kTag, call.bias + block * kLanes);
-  line.slope = hn::Zero(kTag);
-  if (call.slope != nullptr) {
-    line.slope =
-        s.one_slope ? hn::Set(kTag, call.slope[0]) : hn::LoadU(kTag, call.slope + block * kLanes);
-  }
   const float* in = call.in + image * s.in.image + channels.offset();
   const float* weights =
       call.weights == nullptr ? nullptr : call.weights + block * w.taps() * kLanes;
@@ -295,7 +279,7 @@ void compute_rows(const Slide& s, const SlideCall& call, const RowTask& task, co
     }
     const std::int64_t at =
         image * s.out.image + block * s.out.block + row * w.out[2] * s.out.pixel;
-    line.residual = call.residual == nullptr ? nullptr : call.residual + at;
+    s.posts.advance(call.operands, at, block * kLanes, line.operands);
     line.out = call.out + at;
     compute_line<Op>(line);
   }

@@ -21,8 +21,7 @@ struct Slide {
   std::int64_t multiplier = 1;
   /// average: one over the number of taps that count at each output index of each axis.
   std::array<std::vector<float>, 3> scale;
-  Activation activation;
-  bool one_slope = false;
+  BoundPosts posts;
 
   /// Distances in floats.
   struct Side {
@@ -30,7 +29,7 @@ struct Slide {
     bool padded = true;  ///< the last block of a pixel has room for all lanes
   };
 
-  Side in, out;  ///< a residual lies as the output does
+  Side in, out;
 };
 
 /// Blocks of channels on either end, or the channels last.
@@ -46,10 +45,9 @@ void place(Slide& s, SlideEnds ends) noexcept;
 
 struct SlideCall {
   const float* in = nullptr;
-  const float* weights = nullptr;  ///< depthwise: blocks of channels, taps, lanes
-  const float* bias = nullptr;     ///< may be null; padded
-  const float* residual = nullptr;
-  const float* slope = nullptr;
+  const float* weights = nullptr;          ///< depthwise: blocks of channels, taps, lanes
+  const float* bias = nullptr;             ///< may be null; padded
+  const float* operands[kMostPosts] = {};  ///< of the posts; of channels: padded
   float* out = nullptr;
   ThreadPool* pool = nullptr;
 };

@@ -27,8 +27,8 @@ void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers) {
   params.images = x[0];
   params.channels = y[1];
   params.multiplier = multiplier;
-  params.ports = epilogue_ports(node);
-  params.activation = node.node().epilogue.activation;
+  params.bias = bias_input(node);
+  params.posts = node.node().posts;
   params.threads = request.target.threads;
   if (!slide_fits(depthwise_slide(params))) return;
 
@@ -41,9 +41,9 @@ void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers) {
     offer.in.resize(node.node().inputs.size());
     offer.in[0] = ends.in_blocked ? Layout::blocked(x, 1, lanes) : channels_last(x);
     offer.in[1] = layout_by_position(k, text("$0/", lanes, " $1", spatial_text(k), " $0%", lanes));
-    if (params.ports.bias >= 0) offer.in[2] = padded_vector(node.shape(2), lanes);
+    if (params.bias >= 0) offer.in[2] = padded_vector(node.shape(2), lanes);
     offer.out = {ends.out_blocked ? Layout::blocked(y, 1, lanes) : channels_last(y)};
-    add_epilogue_layouts(node, offer.out[0].layout, lanes, offer.in);
+    add_post_layouts(node, offer.out[0].layout, lanes, offer.in);
     offer.flops = 2.0 * static_cast<double>(y.elements() * params.w.taps());
     offer.efficiency = slide_efficiency(placed);
     offer.extra_bytes = slide_extra_bytes(placed);

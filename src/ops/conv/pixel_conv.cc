@@ -2,6 +2,7 @@
 // Offers of convolution as pixel_gemm.
 #include "ops/conv/pixel_conv.h"
 
+#include "base/index.h"
 #include "kernels/gemm/tiles.h"
 
 namespace stowage {
@@ -18,28 +19,16 @@ ConvFacts facts_of(const NodeRef& node) {
 
 }  // namespace
 
-int bias_input(const NodeRef& node) {
-  const Epilogue& e = node.node().epilogue;
-  return node.has(2) && e.residual_input != 2 && e.slope_input != 2 ? 2 : -1;
-}
+int bias_input(const NodeRef& node) { return node.has(2) ? 2 : -1; }
 
-EpiloguePorts epilogue_ports(const NodeRef& node) {
-  const Epilogue& e = node.node().epilogue;
-  EpiloguePorts ports{bias_input(node), e.residual_input, e.slope_input, false};
-  if (e.slope_input >= 0) ports.one_slope = node.shape(e.slope_input).elements() == 1;
-  return ports;
-}
-
-void add_epilogue_layouts(const NodeRef& node, const Layout& out, std::int64_t lanes,
-                          std::vector<Operand>& in) {
-  const Epilogue& e = node.node().epilogue;
-  if (e.residual_input >= 0) {
-    const Shape& from = node.output().shape;
-    const Shape& to = node.shape(e.residual_input);
-    in[static_cast<std::size_t>(e.residual_input)] = out.renamed(from.axes(), to.axes());
-  }
-  if (e.slope_input >= 0) {
-    in[static_cast<std::size_t>(e.slope_input)] = padded_vector(node.shape(e.slope_input), lanes);
+void add_post_layouts(const NodeRef& node, const Layout& out, std::int64_t lanes,
+                      std::vector<Operand>& in) {
+  for (const Post& post : node.node().posts) {
+    if (post.input < 0) continue;
+    const Shape& shape = node.operand(post).shape;
+    in[idx(post.input)] = post.broadcast == Post::Broadcast::none
+                              ? out.renamed(node.output().shape.axes(), shape.axes())
+                              : padded_vector(shape, lanes);
   }
 }
 
@@ -57,7 +46,7 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
     const bool heavy =
         node.shape(1).elements() > node.shape(0).elements() + node.output().shape.elements();
     const ConvParams params{
-        f, v, epilogue_ports(node), node.node().epilogue.activation, heavy, request.target.threads};
+        f, v, bias_input(node), node.node().posts, heavy, request.target.threads};
     const auto gemm = conv_gemm(params);
     if (!gemm) continue;
 
@@ -69,9 +58,9 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
     };
     offer.in[0] = activations(node.shape(0), v.in_blocked);
     offer.in[1] = conv_weights_layout(node.shape(1), params, *gemm);
-    if (params.ports.bias >= 0) offer.in[2] = padded_vector(node.shape(2), lanes);
+    if (params.bias >= 0) offer.in[2] = padded_vector(node.shape(2), lanes);
     offer.out = {activations(node.output().shape, v.out_blocked)};
-    add_epilogue_layouts(node, offer.out[0].layout, lanes, offer.in);
+    add_post_layouts(node, offer.out[0].layout, lanes, offer.in);
     offer.flops = 2.0 * static_cast<double>(node.output().shape.elements()) *
                   static_cast<double>(f.in_channels * f.w.taps());
     offer.efficiency = tile_work(*gemm, f.w.out_pixels()).efficiency();

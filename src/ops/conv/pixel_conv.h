@@ -11,14 +11,12 @@
 
 namespace stowage {
 
-/// Input 2 when it is a bias, else -1: without one, an epilogue's inputs begin there.
+/// Input 2 when there is one, else -1.
 int bias_input(const NodeRef& node);
 
-EpiloguePorts epilogue_ports(const NodeRef& node);
-
-/// Layouts for the inputs of a node behind its own operands: residual as the output, slope padded.
-void add_epilogue_layouts(const NodeRef& node, const Layout& out, std::int64_t lanes,
-                          std::vector<Operand>& in);
+/// Layouts for the operands of the posts of a node: as the output, or vectors that are padded.
+void add_post_layouts(const NodeRef& node, const Layout& out, std::int64_t lanes,
+                      std::vector<Operand>& in);
 
 /// Offers of a 1- to 3-D convolution with inputs x, w, optional bias.
 void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers);

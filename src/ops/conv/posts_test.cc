@@ -203,13 +203,13 @@ void expect_fused(const Producer& p, const Fusible& f, const Activation& activat
     Tensor zeros(DType::f32, c.inputs[0].data->shape());
     Tensor edge = spread(p.out, x);
     c.inputs[0] = In::of(std::move(zeros), false);
-    c.epilogue.residual_input = static_cast<int>(c.inputs.size());
-    c.inputs.push_back(In::of(std::move(edge), false));
+    op_test::add_post(c, {.kind = Post::Kind::add}, In::of(std::move(edge), false));
   }
-  c.epilogue.activation = activation;
+  const Post post = op_test::activation_post(activation, Post::Broadcast::scalar);
   if (activation.kind == Activation::Kind::prelu) {
-    c.epilogue.slope_input = static_cast<int>(c.inputs.size());
-    c.inputs.push_back(In::of(op_test::floats_tensor({1}, f.operand)));
+    op_test::add_post(c, post, In::of(op_test::floats_tensor({1}, f.operand)));
+  } else {
+    op_test::add_post(c, post);
   }
   OpGraph g(c);
   const Tensor by_reference = std::move(g.results[0]);
@@ -234,8 +234,8 @@ void expect_fused_is_unfused(const std::vector<float>& x) {
     for (const Fusible& f : fusible()) {
       SCOPED_TRACE(f.op);
       OpGraph g(unfused(f, x));
-      const auto activation = g.ref().node().op->activation(g.ref());
-      ASSERT_TRUE(activation.has_value());
+      const auto post = g.ref().node().op->post(g.ref(), 0);
+      ASSERT_TRUE(post.has_value());
       const std::vector<float> y = run_unfused(g, x);
       ASSERT_EQ(y.size(), x.size());
       expect_formula(f, x, y);
@@ -243,14 +243,14 @@ void expect_fused_is_unfused(const std::vector<float>& x) {
       for (const Producer& p : producers(x)) {
         for (const bool residual : {false, true}) {
           SCOPED_TRACE(text(p.name, residual ? " residual" : ""));
-          expect_fused(p, f, *activation, x, y, residual);
+          expect_fused(p, f, post->activation, x, y, residual);
         }
       }
     }
   });
 }
 
-TEST(Epilogue, FusedIsUnfusedAtTheEdgesOfFloats) { expect_fused_is_unfused(edges()); }
+TEST(Posts, FusedIsUnfusedAtTheEdgesOfFloats) { expect_fused_is_unfused(edges()); }
 
 #if defined(__SSE2__)
 /// Subnormal operands and results are zero while it lives.
@@ -266,7 +266,7 @@ class FlushSubnormals {
   unsigned before_ = _mm_getcsr();
 };
 
-TEST(Epilogue, FusedIsUnfusedWhereSubnormalsAreFlushed) {
+TEST(Posts, FusedIsUnfusedWhereSubnormalsAreFlushed) {
   std::vector<float> x = edges();
   std::erase_if(x, [](float v) { return v != 0 && std::fabs(v) < 1.17549435e-38f; });
   const FlushSubnormals flush;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/post.h"
+
+#include <algorithm>
+
+#include "base/index.h"
+#include "base/text.h"
+#include "kernels/kernel.h"
+
+namespace stowage {
+
+bool takes_any(std::span<const Post>) noexcept { return true; }
+
+BoundPosts::BoundPosts(const Posts& posts) : count(static_cast<int>(posts.size())) {
+  if (count > kMostPosts) {
+    fail(ErrorCode::bad_input, "a kernel with ", count, " posts; the limit is ", kMostPosts);
+  }
+  std::ranges::copy(posts, list.begin());
+  adds = count > 0 && list[0].kind == Post::Kind::add && list[0].broadcast == Post::Broadcast::none;
+  rest = adds ? 1 : 0;
+  if (rest == count) return;
+  const Post& next = posts[idx(rest)];
+  if (next.kind != Post::Kind::activation || next.activation.kind != Activation::Kind::clip) return;
+  clips = true;
+  lo = next.activation.a;
+  hi = next.activation.b;
+  ++rest;
+}
+
+void BoundPosts::find(const KernelArgs& args, std::int64_t result, std::int64_t channel,
+                      const float** operands) const noexcept {
+  for (int i = 0; i < count; ++i) operands[i] = args.optional_input<float>(list[idx(i)].input);
+  advance(operands, result, channel, operands);
+}
+
+void BoundPosts::advance(const float* const* from, std::int64_t result, std::int64_t channel,
+                         const float** to) const noexcept {
+  for (int i = 0; i < count; ++i) {
+    to[i] = from[i];
+    if (from[i] == nullptr) continue;
+    const Post::Broadcast broadcast = list[idx(i)].broadcast;
+    if (broadcast == Post::Broadcast::none) to[i] += result;
+    if (broadcast == Post::Broadcast::channel) to[i] += channel;
+  }
+}
+
+}  // namespace stowage

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Posts on the values of a tile, for the kernels that apply them. Included once a target.
+#if defined(STOWAGE_KERNELS_POSTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_KERNELS_POSTS_INL_H_
+#undef STOWAGE_KERNELS_POSTS_INL_H_
+#else
+#define STOWAGE_KERNELS_POSTS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "base/index.h"
+#include "kernels/math-inl.h"
+#include "kernels/post.h"
+#include "kernels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::HWY_NAMESPACE {
+
+/// Calls body(f) once, where f(x, slope) is the activation of a vector: `body` loops over the
+/// values of a tile. `slope` is read for prelu only.
+template <class Body>
+HWY_INLINE void with_activation(const Activation& act, Body body) {
+  const V a = hn::Set(kTag, act.a), b = hn::Set(kTag, act.b);
+  switch (act.kind) {
+    case Activation::Kind::none:
+      return;
+    case Activation::Kind::clip:
+      return body([&](V x, V) HWY_ATTR { return clip(x, a, b); });
+    case Activation::Kind::leaky:
+      return body([&](V x, V) HWY_ATTR { return leak(kTag, x, a); });
+    case Activation::Kind::prelu:
+      return body([&](V x, V slope) HWY_ATTR { return leak(kTag, x, slope); });
+    case Activation::Kind::sigmoid:
+      return body([&](V x, V) HWY_ATTR { return sigmoid(kTag, x); });
+    case Activation::Kind::tanh:
+      return body([&](V x, V) HWY_ATTR { return tanh(kTag, x); });
+    case Activation::Kind::hard_sigmoid:
+      return body([&](V x, V) HWY_ATTR { return hard_sigmoid(kTag, x, a, b); });
+    case Activation::Kind::hard_swish:
+      return body([&](V x, V) HWY_ATTR { return hard_swish(kTag, x); });
+    case Activation::Kind::silu:
+      return body([&](V x, V) HWY_ATTR { return silu(kTag, x); });
+    case Activation::Kind::gelu:
+      return body([&](V x, V) HWY_ATTR { return gelu(kTag, x); });
+    case Activation::Kind::gelu_tanh:
+      return body([&](V x, V) HWY_ATTR { return gelu_tanh(kTag, x); });
+    case Activation::Kind::mish:
+      return body([&](V x, V) HWY_ATTR { return mish(kTag, x); });
+    case Activation::Kind::elu:
+      return body([&](V x, V) HWY_ATTR { return elu(kTag, x, a); });
+    case Activation::Kind::softplus:
+      return body([&](V x, V) HWY_ATTR { return softplus(kTag, x); });
+  }
+}
+
+/// Values of a tile, [pixel][block][lane], aligned.
+struct PostTile {
+  float* values;
+  int pixels, blocks;
+  const float* const* operands;  ///< of each post, for the first channel of the tile
+  const std::int64_t* at;        ///< of each pixel, in operands that lie as the result does
+  std::int64_t block;            ///< between blocks of a pixel in them
+};
+
+/// One post: f(y, operand). An operand that is absent leaves the values alone.
+template <class F>
+HWY_INLINE void apply_post(const Post& post, const float* operand, const PostTile& t, F f) {
+  if (post.input >= 0 && operand == nullptr) return;
+  const bool whole = post.input >= 0 && post.broadcast == Post::Broadcast::none;
+  for (int n = 0; n < t.blocks; ++n) {
+    V o = hn::Zero(kTag);
+    if (post.input >= 0 && post.broadcast == Post::Broadcast::scalar) o = hn::Set(kTag, *operand);
+    if (post.input >= 0 && post.broadcast == Post::Broadcast::channel) {
+      o = hn::LoadU(kTag, operand + n * kLanes);
+    }
+    for (int p = 0; p < t.pixels; ++p) {
+      float* at = t.values + (p * t.blocks + n) * kLanes;
+      if (whole) o = hn::LoadU(kTag, operand + t.at[p] + n * t.block);
+      hn::Store(f(hn::Load(kTag, at), o), kTag, at);
+    }
+  }
+}
+
+/// All from `rest` on.
+inline HWY_ATTR void apply_posts(const BoundPosts& posts, const PostTile& tile) {
+  for (int i = posts.rest; i < posts.count; ++i) {
+    const Post& post = posts.list[idx(i)];
+    const auto apply = [&](auto f) HWY_ATTR { apply_post(post, tile.operands[i], tile, f); };
+    const V factor = hn::Set(kTag, post.factor);
+    switch (post.kind) {
+      case Post::Kind::add:
+        apply([](V y, V o) HWY_ATTR { return hn::Add(y, o); });
+        break;
+      case Post::Kind::multiply:
+        apply([](V y, V o) HWY_ATTR { return hn::Mul(y, o); });
+        break;
+      case Post::Kind::scale:
+        apply([&](V y, V) HWY_ATTR { return hn::Mul(y, factor); });
+        break;
+      case Post::Kind::activation:
+        with_activation(post.activation, apply);
+        break;
+    }
+  }
+}
+
+}  // namespace stowage::HWY_NAMESPACE
+
+HWY_AFTER_NAMESPACE();
+
+#endif
