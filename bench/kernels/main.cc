@@ -365,7 +365,7 @@ int main(int argc, char** argv) {
     prepare(layer, p);
     FormatTable formats;
     std::vector<std::vector<int>> candidates;
-    for (ValueId v = 0; v < p.graph.value_count(); ++v) {
+    for (ValueId v(0); v < p.graph.value_count(); ++v) {
       const Value& value = p.graph.value(v);
       const Shape& shape = value.shape;
       auto& list = candidates.emplace_back();

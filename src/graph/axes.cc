@@ -15,7 +15,7 @@ namespace {
 class AxisClasses {
  public:
   explicit AxisClasses(const Graph& graph) {
-    for (ValueId v = 0; v < graph.value_count(); ++v) {
+    for (ValueId v(0); v < graph.value_count(); ++v) {
       first_.push_back(static_cast<int>(parent_.size()));
       for (int i = 0; i < graph.value(v).shape.rank(); ++i) {
         const int axis = static_cast<int>(parent_.size());
@@ -79,7 +79,8 @@ class AxisClasses {
     return true;
   }
 
-  std::vector<int> first_, parent_, owner_;
+  std::vector<int> first_, parent_;
+  std::vector<ValueId> owner_;
   std::vector<std::vector<int>> members_;
   std::vector<std::string> name_;  // of the class whose root it is
 };
@@ -141,7 +142,7 @@ void name_axes(Graph& graph) {
       link_posts(graph, graph.node(id), phase);
     }
   }
-  for (ValueId v = 0; v < graph.value_count(); ++v) {
+  for (ValueId v(0); v < graph.value_count(); ++v) {
     Value& value = graph.value(v);
     std::vector<std::string> names;
     for (int i = 0; i < value.shape.rank(); ++i) names.push_back(classes.name_of(v, i));

@@ -11,7 +11,7 @@ namespace stowage {
 
 ValueId Graph::add_value(Value value) {
   values_.push_back(std::move(value));
-  return value_count() - 1;
+  return ValueId(value_count() - 1);
 }
 
 ValueId Graph::add_constant(std::string value_name, Tensor tensor) {
@@ -28,7 +28,7 @@ ValueId Graph::add_constant(std::string value_name, std::shared_ptr<const Tensor
 }
 
 NodeId Graph::add_node(Node node) {
-  const NodeId id = node_count();
+  const NodeId id(node_count());
   if (node.outputs.empty()) node.outputs.push_back(kNoValue);
   if (node.outputs[0] == kNoValue) {
     Value unread;
@@ -53,7 +53,7 @@ std::vector<NodeId> Graph::topological_order() const {
   const auto readers = consumers();
   std::vector<NodeId> ready, order;
   int live = 0;
-  for (NodeId id = 0; id < node_count(); ++id) {
+  for (NodeId id(0); id < node_count(); ++id) {
     const Node& n = node(id);
     if (n.removed) continue;
     ++live;
@@ -79,7 +79,7 @@ std::vector<NodeId> Graph::topological_order() const {
     }
   }
   if (static_cast<int>(order.size()) != live) {
-    for (NodeId id = 0; id < node_count(); ++id) {
+    for (NodeId id(0); id < node_count(); ++id) {
       if (!node(id).removed && missing[static_cast<std::size_t>(id)] > 0) {
         fail(ErrorCode::bad_input, "the graph has a cycle through node '", node(id).name, "'");
       }
@@ -90,7 +90,7 @@ std::vector<NodeId> Graph::topological_order() const {
 
 std::vector<std::vector<NodeId>> Graph::consumers() const {
   std::vector<std::vector<NodeId>> readers(values_.size());
-  for (NodeId id = 0; id < node_count(); ++id) {
+  for (NodeId id(0); id < node_count(); ++id) {
     if (node(id).removed) continue;
     for (ValueId v : node(id).inputs) {
       if (v != kNoValue) readers[static_cast<std::size_t>(v)].push_back(id);

@@ -10,6 +10,7 @@
 
 #include "base/archive.h"
 #include "graph/attributes.h"
+#include "graph/id.h"
 #include "kernels/post.h"
 #include "stowage/data_format.h"
 #include "stowage/tensor.h"
@@ -19,10 +20,10 @@ namespace stowage {
 struct OpDef;
 class NodeRef;
 
-using ValueId = int;
-using NodeId = int;
-inline constexpr ValueId kNoValue = -1;
-inline constexpr NodeId kNoNode = -1;
+using ValueId = Id<struct ValueTag>;
+using NodeId = Id<struct NodeTag>;
+inline constexpr ValueId kNoValue;
+inline constexpr NodeId kNoNode;
 
 /// A tensor of the computation. Its shape is in source order; the axis names are what
 /// `name_axes` found out (graph/axes.h), or a, b, c, ...

@@ -37,7 +37,7 @@ void evaluate(Graph& graph, NodeId id) {
 
 /// Nodes as they were before anything was inferred.
 void forget(Graph& graph) {
-  for (NodeId id = 0; id < graph.node_count(); ++id) {
+  for (NodeId id(0); id < graph.node_count(); ++id) {
     Node& n = graph.node(id);
     n.facts = Attributes();
     if (!n.evaluated) continue;

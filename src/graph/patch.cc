@@ -23,7 +23,7 @@ ValueId Patch::split_output(NodeId id, std::size_t i, std::string name) {
 
 void Patch::replace_uses(ValueId old, ValueId now) {
   changed_ = true;
-  for (NodeId id = 0; id < graph_.node_count(); ++id) {
+  for (NodeId id(0); id < graph_.node_count(); ++id) {
     if (graph_.node(id).removed) continue;
     for (ValueId& v : graph_.node(id).inputs) {
       if (v == old) v = now;

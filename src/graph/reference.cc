@@ -220,7 +220,7 @@ void run_bound_reference(void* bound, const KernelArgs& args) {
   auto& b = *static_cast<BoundReference*>(bound);
   for (std::size_t k = 0; k < b.views.in.size(); ++k) b.views.in[k].data = args.in[k];
   for (std::size_t k = 0; k < b.views.out.size(); ++k) b.views.out[k].data = args.out[k];
-  run_reference(NodeRef(*b.graph, 0), b.views.in, b.views.out);
+  run_reference(NodeRef(*b.graph, NodeId(0)), b.views.in, b.views.out);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ std::vector<std::int64_t> extents(const Shape& shape) {
 std::vector<std::int64_t> extents(const Value& value) { return extents(value.shape); }
 
 const Value& value_named(const Graph& graph, std::string_view name) {
-  for (ValueId v = 0; v < graph.value_count(); ++v) {
+  for (ValueId v(0); v < graph.value_count(); ++v) {
     if (graph.value(v).name == name) return graph.value(v);
   }
   ADD_FAILURE() << "no value " << name;

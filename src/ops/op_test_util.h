@@ -462,7 +462,7 @@ template <class LayoutsOf>
 std::vector<Offer> offers_of(OpGraph& g, const Target& target, const LayoutsOf& layouts_of) {
   FormatTable formats;
   std::vector<std::vector<int>> candidates(static_cast<std::size_t>(g.graph.value_count()));
-  for (ValueId v = 0; v < g.graph.value_count(); ++v) {
+  for (ValueId v(0); v < g.graph.value_count(); ++v) {
     const Value& value = g.graph.value(v);
     for (const Layout& layout : layouts_of(value.shape)) {
       candidates[static_cast<std::size_t>(v)].push_back(formats.intern({layout, value.dtype}));

@@ -52,13 +52,13 @@ Problem make_problem(const Graph& graph, const OfferTable& table, const Target& 
     const Node& n = graph.node(table.order[i]);
     // An absent operand has layout -1 in every choice; any value id will do for it.
     for (std::size_t k = 0; k < n.inputs.size(); ++k) {
-      problem.nodes[i].inputs.push_back(std::max(n.inputs[k], 0));
+      problem.nodes[i].inputs.push_back(std::max<int>(n.inputs[k], 0));
       if (!constant(n.inputs[k])) continue;
       for (Problem::Choice& choice : problem.nodes[i].choices) choice.in[k] = -1;
     }
-    for (ValueId v : n.outputs) problem.nodes[i].outputs.push_back(std::max(v, 0));
+    for (ValueId v : n.outputs) problem.nodes[i].outputs.push_back(std::max<int>(v, 0));
   }
-  for (ValueId v = 0; v < graph.value_count(); ++v) {
+  for (ValueId v(0); v < graph.value_count(); ++v) {
     const Value& value = graph.value(v);
     const std::size_t candidates = table.candidates[idx(v)].size();
     Problem::Value out;
@@ -141,10 +141,10 @@ class Builder {
       }
     }
     for (auto m = solution_.moves.rbegin(); m != solution_.moves.rend(); ++m) {
-      const auto v = idx(m->value);
+      const ValueId v(m->value);
       if (m->node >= 0) continue;
-      if (is_input(graph_, m->value) || graph_.value(m->value).constant) continue;
-      if (read_[v][idx(m->to)]) read_[v][idx(m->from)] = true;
+      if (is_input(graph_, v) || graph_.value(v).constant) continue;
+      if (read_[idx(v)][idx(m->to)]) read_[idx(v)][idx(m->from)] = true;
     }
   }
 
@@ -224,8 +224,8 @@ class Builder {
     for (std::size_t k = 0; k < n.inputs.size(); ++k) {
       const Move* own = own_move(i, n.inputs[k], option.in[k], &Move::to);
       if (own != nullptr && copies.count(own) == 0) {
-        copies[own] = new_slot(own->value, own->to);
-        add_conversion(slot(own->value, own->from), copies[own]);
+        copies[own] = new_slot(ValueId(own->value), own->to);
+        add_conversion(slot(ValueId(own->value), own->from), copies[own]);
       }
       step.in.push_back(n.inputs[k] == kNoValue ? -1
                         : own != nullptr        ? copies[own]
@@ -233,7 +233,7 @@ class Builder {
     }
     for (std::size_t k = 0; k < n.outputs.size(); ++k) {
       const Move* own = own_move(i, n.outputs[k], option.out[k], &Move::from);
-      if (own != nullptr) copies[own] = new_slot(own->value, own->from);
+      if (own != nullptr) copies[own] = new_slot(ValueId(own->value), own->from);
       step.out.push_back(n.outputs[k] == kNoValue ? -1
                          : own != nullptr         ? copies[own]
                                                   : slot(n.outputs[k], option.out[k]));
@@ -257,7 +257,7 @@ class Builder {
     for (std::size_t k = 0; k < n.outputs.size(); ++k) {
       if (n.outputs[k] == kNoValue) continue;
       const Move* own = own_move(i, n.outputs[k], option.out[k], &Move::from);
-      if (own != nullptr) add_conversion(copies[own], slot(own->value, own->to));
+      if (own != nullptr) add_conversion(copies[own], slot(ValueId(own->value), own->to));
       add_moves(n.outputs[k]);
     }
   }
@@ -278,7 +278,7 @@ class Builder {
   }
 
   void convert_constants(bool release) {
-    for (ValueId v = 0; v < graph_.value_count(); ++v) {
+    for (ValueId v(0); v < graph_.value_count(); ++v) {
       Value& value = graph_.value(v);
       if (value.constant == nullptr) continue;
       for (int s : slot_of_[idx(v)]) {

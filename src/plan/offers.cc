@@ -19,7 +19,7 @@ class Collector {
   Collector(Graph& graph, const Target& target, const Rates& rates)
       : graph_(graph), target_(target), rates_(rates) {
     table_.order = graph.topological_order();
-    for (ValueId v = 0; v < graph.value_count(); ++v) {
+    for (ValueId v(0); v < graph.value_count(); ++v) {
       const Value& value = graph.value(v);
       const Format plain{Layout::row_major(value.shape), value.dtype};
       table_.candidates.push_back({table_.formats.intern(plain)});

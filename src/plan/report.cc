@@ -49,14 +49,15 @@ class Reporter {
   }
 
   void move(const Move& m) {
-    const Value& value = graph_.value(m.value);
+    const ValueId v(m.value);
+    const Value& value = graph_.value(v);
     if (value.constant != nullptr) return;
-    const Conversion c = conversion(table_, graph_, m.value, m.from, m.to);
+    const Conversion c = conversion(table_, graph_, v, m.from, m.to);
     ConversionReport r;
-    r.id = m.value;
+    r.id = v;
     r.value = value.name;
-    r.from = table_.format(m.value, m.from).layout.spelling();
-    r.to = table_.format(m.value, m.to).layout.spelling();
+    r.from = table_.format(v, m.from).layout.spelling();
+    r.to = table_.format(v, m.to).layout.spelling();
     r.bytes = c.bytes_moved();
     r.cost_us = m.cost;
     r.reason = reason(m);
@@ -88,9 +89,10 @@ class Reporter {
   }
 
   std::string reason(const Move& m) const {
+    const ValueId v(m.value);
     if (m.node >= 0) {
       const Node& n = graph_.node(table_.order[idx(m.node)]);
-      const bool reads = std::find(n.inputs.begin(), n.inputs.end(), m.value) != n.inputs.end();
+      const bool reads = std::find(n.inputs.begin(), n.inputs.end(), v) != n.inputs.end();
       const Option& o = table_.options[idx(m.node)][idx(solution_.choice[idx(m.node)])];
       return text(reads ? "read" : "written", " by '", n.name, "' (", o.offer.name(), ")");
     }
@@ -100,7 +102,7 @@ class Reporter {
       const Node& n = graph_.node(table_.order[i]);
       const Option& o = table_.options[i][idx(solution_.choice[i])];
       for (std::size_t k = 0; k < n.inputs.size(); ++k) {
-        if (n.inputs[k] != m.value || o.in[k] != m.to) continue;
+        if (n.inputs[k] != v || o.in[k] != m.to) continue;
         if (++count <= 2)
           readers += text(count == 1 ? "" : ", ", "'", n.name, "' (", o.offer.name(), ")");
         break;
@@ -109,9 +111,9 @@ class Reporter {
     if (count > 2) readers += text(" and ", count - 2, " more");
     if (!readers.empty()) readers = "read by " + readers;
     const bool input =
-        std::find(graph_.inputs.begin(), graph_.inputs.end(), m.value) != graph_.inputs.end();
+        std::find(graph_.inputs.begin(), graph_.inputs.end(), v) != graph_.inputs.end();
     if (input) return readers.empty() ? "model input" : "model input, " + readers;
-    if (graph_.is_output(m.value) && m.to == table_.caller_layout[idx(m.value)]) {
+    if (graph_.is_output(v) && m.to == table_.caller_layout[idx(v)]) {
       return readers.empty() ? "model output" : "model output, " + readers;
     }
     return readers.empty() ? "on the way to another layout" : readers;

@@ -162,7 +162,7 @@ class Propagation {
 /// The layout that AUTO means for each value: an index into OfferTable::candidates.
 std::vector<int> auto_layouts(const Graph& graph, const OfferTable& table, const Target& target) {
   std::vector<int> out(idx(graph.value_count()), 0);
-  for (ValueId v = 0; v < graph.value_count(); ++v) {
+  for (ValueId v(0); v < graph.value_count(); ++v) {
     const Value& value = graph.value(v);
     const int channel = value.shape.index_of(Axis("c"));
     if (!is_image(value.shape)) continue;

@@ -75,7 +75,7 @@ std::vector<int> source_layouts(const Graph& graph, const OfferTable& table) {
   std::vector<int> out(table.candidates.size(), 0);
   if (graph.source_format != DataFormat::nhwc) return out;
   const Layout nhwc = Layout::parse("n h w c");
-  for (ValueId v = 0; v < graph.value_count(); ++v) {
+  for (ValueId v(0); v < graph.value_count(); ++v) {
     const Value& value = graph.value(v);
     const auto has = [&](const char* axis) { return value.shape.index_of(Axis(axis)) >= 0; };
     if (value.shape.rank() != 4 || !has("n") || !has("h") || !has("w") || !has("c")) continue;

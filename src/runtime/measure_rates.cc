@@ -104,7 +104,7 @@ double session_us(const std::shared_ptr<Graph>& graph, PlanOptions::Planner plan
 }
 
 double reference_us(const std::shared_ptr<Graph>& graph) {
-  const NodeRef node(*graph, 0);
+  const NodeRef node(*graph, NodeId(0));
   ReferenceViews views(node);
   std::vector<Tensor> tensors;
   const auto bind = [&](const std::vector<ValueId>& values, auto& list) {

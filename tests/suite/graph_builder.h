@@ -79,7 +79,7 @@ class GraphBuilder {
   /// Every output, computed by references alone from `given` or from random inputs.
   std::vector<Tensor> run(const std::vector<Tensor>& given = {}) {
     std::vector<Tensor> values;
-    for (ValueId v = 0; v < graph.value_count(); ++v) {
+    for (ValueId v(0); v < graph.value_count(); ++v) {
       const Value& value = graph.value(v);
       values.push_back(value.constant ? *value.constant : Tensor(value.dtype, value.shape));
     }

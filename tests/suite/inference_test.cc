@@ -30,7 +30,7 @@ bool same(const Attributes& a, const Attributes& b) {
 /// What a file, an import rule or a patch decides. "" or what differs.
 std::string asked_differently(const Graph& a, const Graph& b) {
   if (a.node_count() != b.node_count() || a.value_count() != b.value_count()) return "the size";
-  for (NodeId id = 0; id < a.node_count(); ++id) {
+  for (NodeId id(0); id < a.node_count(); ++id) {
     const Node &x = a.node(id), &y = b.node(id);
     if (x.op != y.op || x.inputs != y.inputs || x.outputs != y.outputs || !same(x.attrs, y.attrs)) {
       return text("node '", x.name, "' (", y.op->name, ")");
@@ -41,14 +41,14 @@ std::string asked_differently(const Graph& a, const Graph& b) {
 
 /// What inference finds. "" or what differs.
 std::string found_differently(const Graph& a, const Graph& b) {
-  for (NodeId id = 0; id < a.node_count(); ++id) {
+  for (NodeId id(0); id < a.node_count(); ++id) {
     const Node &x = a.node(id), &y = b.node(id);
     const bool live = !x.removed || x.evaluated;
     if (x.removed != y.removed || x.evaluated != y.evaluated || (live && !same(x.facts, y.facts))) {
       return text("node '", x.name, "' (", x.op->name, ")");
     }
   }
-  for (ValueId v = 0; v < a.value_count(); ++v) {
+  for (ValueId v(0); v < a.value_count(); ++v) {
     const Value &x = a.value(v), &y = b.value(v);
     const bool known = x.constant != nullptr;
     if (x.dtype != y.dtype || x.shape != y.shape || x.producer != y.producer ||

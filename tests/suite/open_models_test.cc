@@ -118,7 +118,7 @@ TEST(OpenModels, ShareTheirWeights) {
     const auto first = specialise(*model, shaped(a)), second = specialise(*model, shaped(b));
     const auto weights = [](const Graph& graph) {
       std::set<const Tensor*> found;
-      for (ValueId v = 0; v < graph.value_count(); ++v) {
+      for (ValueId v(0); v < graph.value_count(); ++v) {
         if (graph.value(v).name == "w") found.insert(graph.value(v).constant.get());
       }
       return found;

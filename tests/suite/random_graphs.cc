@@ -58,7 +58,7 @@ const Move& draw_move(Builder& b) {
 void draw_outputs(Builder& b) {
   Graph& graph = b.graph;
   const auto readers = graph.consumers();
-  for (ValueId v = 0; v < graph.value_count(); ++v) {
+  for (ValueId v(0); v < graph.value_count(); ++v) {
     if (b.known(v).constant || graph.value(v).producer == kNoNode) continue;
     const bool unread = readers[idx(v)].empty();
     if (b.chance(unread ? 85 : 12)) graph.outputs.push_back(v);

@@ -177,7 +177,7 @@ ValueId Builder::weights(const Ints& extents, std::int64_t fan_in) {
     return add("mul", {of(extents), add("sigmoid", {mean})});
   }
   if (kind == 2) {  // read by two nodes
-    for (ValueId v = 0; v < graph.value_count(); ++v) {
+    for (ValueId v(0); v < graph.value_count(); ++v) {
       if (known(v).constant && is_float(v) && known(v).extents == extents) return v;
     }
   }
@@ -188,7 +188,7 @@ ValueId Builder::weights(const Ints& extents, std::int64_t fan_in) {
 template <class F>
 ValueId Builder::pick_where(int lo, int hi, F fits) {
   std::vector<ValueId> list;
-  for (ValueId v = 0; v < graph.value_count(); ++v) {
+  for (ValueId v(0); v < graph.value_count(); ++v) {
     const Known& k = known(v);
     if (!k.constant && k.rank() >= lo && k.rank() <= hi && fits(k)) list.push_back(v);
   }

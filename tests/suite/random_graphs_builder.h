@@ -87,7 +87,7 @@ class Builder {
   ValueId pick_other(ValueId v, F fits) {
     const DType dtype = v == kNoValue ? DType::f32 : known(v).dtype;
     std::vector<ValueId> list;
-    for (ValueId k = 0; k < graph.value_count(); ++k) {
+    for (ValueId k(0); k < graph.value_count(); ++k) {
       const Known& other = known(k);
       if (k != v && other.dtype == dtype && !other.constant && fits(other)) list.push_back(k);
     }

@@ -21,7 +21,7 @@ using Values = std::vector<std::shared_ptr<const Tensor>>;
 
 Values all_values(const Graph& graph, const std::vector<Tensor>& inputs) {
   Values values(idx(graph.value_count()));
-  for (ValueId v = 0; v < graph.value_count(); ++v) values[idx(v)] = graph.value(v).constant;
+  for (ValueId v(0); v < graph.value_count(); ++v) values[idx(v)] = graph.value(v).constant;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     values[idx(graph.inputs[i])] = std::make_shared<const Tensor>(inputs[i]);
   }
@@ -391,7 +391,7 @@ void drop_unread(Case& c) {
   for (bool changed = true; changed;) {
     changed = false;
     const auto readers = graph.consumers();
-    for (NodeId id = 0; id < graph.node_count(); ++id) {
+    for (NodeId id(0); id < graph.node_count(); ++id) {
       Node& n = graph.node(id);
       const bool needed = std::ranges::any_of(
           n.outputs, [&](ValueId v) { return graph.is_output(v) || !readers[idx(v)].empty(); });

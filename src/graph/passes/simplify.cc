@@ -33,13 +33,13 @@ constexpr int kMostRounds = 1000;
 void infer_rest(Graph& graph) {
   Inference inference(graph);
   for (NodeId id : graph.topological_order()) inference.run(id);
-  for (NodeId id = 0; id < graph.node_count(); ++id) graph.node(id).evaluated = false;
+  for (NodeId id(0); id < graph.node_count(); ++id) graph.node(id).evaluated = false;
 }
 
 /// Constants that nobody reads any more are the larger part of a model's memory.
 void release_unread_constants(Graph& graph) {
   const auto readers = graph.consumers();
-  for (ValueId v = 0; v < graph.value_count(); ++v) {
+  for (ValueId v(0); v < graph.value_count(); ++v) {
     if (readers[static_cast<std::size_t>(v)].empty() && !graph.is_output(v)) {
       graph.value(v).constant = nullptr;
     }
