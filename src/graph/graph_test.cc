@@ -82,7 +82,7 @@ TEST(Graph, OrdersNodesThatWereAddedBackwards) {
   first.outputs = {y};
   g.add_node(second);
   g.add_node(first);
-  EXPECT_EQ(g.topological_order(), (std::vector<NodeId>{1, 0}));
+  EXPECT_EQ(g.topological_order(), (std::vector<NodeId>{NodeId(1), NodeId(0)}));
 }
 
 TEST(Graph, NamesANodeOnACycle) {
@@ -197,17 +197,17 @@ TEST(Patch, TakeOverKeepsTheNameOfTheResult) {
   Chain c({&kAddOne, &kAddOne});
   {
     Patch patch(c.graph, "fuse");
-    patch.take_over(0, 1);
+    patch.take_over(NodeId(0), NodeId(1));
   }
   verify(c.graph);
   EXPECT_EQ(c.graph.history, std::vector<std::string>{"fuse"});
-  EXPECT_EQ(c.graph.node(0).outputs[0], c.values[2]);
+  EXPECT_EQ(c.graph.node(NodeId(0)).outputs[0], c.values[2]);
   EXPECT_EQ(c.graph.topological_order().size(), 1u);
 }
 
 TEST(Verify, FindsAReaderOfNothing) {
   Chain c({&kAddOne, &kAddOne});
-  c.graph.node(0).removed = true;
+  c.graph.node(NodeId(0)).removed = true;
   c.graph.value(c.values[1]).producer = kNoNode;
   EXPECT_THROW(verify(c.graph), Error);
 }

@@ -195,6 +195,18 @@ void link_elementwise(const NodeRef& node, AxisLinks& links) {
   }
 }
 
+std::optional<Attributes> permute_nothing(const NodeRef& node, std::span<const std::int64_t>) {
+  return node.attrs();
+}
+
+bool ScaleShift::scales() const {
+  return std::ranges::any_of(scale, [](float v) { return v != 1.0f; });
+}
+
+bool ScaleShift::shifts() const {
+  return std::ranges::any_of(shift, [](float v) { return v != 0.0f; });
+}
+
 const OpDef* find_op(std::string_view name) {
   for (const auto* family : op_families()) {
     for (const OpDef& op : *family) {

@@ -5,6 +5,7 @@
 //   reference  what kernels are compared with: scalar loops over row-major tensors
 //   offers     layouts in which a fast kernel exists; none makes a slower plan, never an error
 //   axes       which axes are n, c, h, w, and which correspond (default: elementwise)
+//   rewrites   what passes may do with a node: they ask its record and know no operator by name
 //
 // A file src/ops/<stem>.cc defines `const std::span<const OpDef> ops_<stem>`; the table of all
 // operators is generated from the file names.
@@ -14,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -223,12 +225,66 @@ struct Parameter {
   std::string_view attribute;
 };
 
+/// Zeros around a value: how many before and after its elements along each axis.
+struct ZeroPads {
+  Ints before, after;
+};
+
+/// The axes [first, last) of a value.
+struct AxisRange {
+  int first = 0, last = 0;
+};
+
+/// y = scale * x + shift along some axes of x: one of each for every index over these axes, in
+/// row-major order.
+struct ScaleShift {
+  std::vector<float> scale, shift;
+
+  bool scales() const;  ///< by something else than 1
+  bool shifts() const;  ///< by something else than 0
+};
+
+/// A node after a rewrite: its attributes, and the constants that are inputs of it now.
+struct Rewritten {
+  Attributes attrs;
+  std::vector<std::pair<int, Tensor>> constants = {};
+};
+
+/// OpDef::permute of what works on each element by itself, broadcasting its inputs: no attribute
+/// depends on the order of the axes.
+std::optional<Attributes> permute_nothing(const NodeRef& node, std::span<const std::int64_t> perm);
+
 struct OpDef {
   std::string_view name;
   std::span<const ForeignName> aliases = {};
+  /// In which layouts it runs (docs/planning.md): those of its kernels, any, or the source order.
   Category category = Category::source;
+  /// The operator of MACE that it becomes, which may be on another of MACE's lists than `category`
+  /// says; `--planner rule` goes by those. Empty: MACE has none, or keeps it in source order.
+  std::string_view mace = {};
   void (*infer)(const InferRef&) = nullptr;
   std::span<const Parameter> parameters = {};
+  /// Output 0 is input 0 with its axes in the order of the fact `perm`, and the node does no more.
+  bool transposes = false;
+  /// The attributes with which the node does the same to tensors whose axes lie in another order:
+  /// where transposes by `perm` of its inputs (axis i is axis perm[i] of what they read) become one
+  /// of its output. Constants are transposed with the inputs, aligned on the right, unless they are
+  /// one element. Nothing where the node cannot; null: no node of the operator can.
+  std::optional<Attributes> (*permute)(const NodeRef&,
+                                       std::span<const std::int64_t> perm) = nullptr;
+  /// The zeros that the node puts around input 0, if that is all it does.
+  std::optional<ZeroPads> (*zero_pads)(const NodeRef&) = nullptr;
+  /// The attributes with which the node takes these zeros around input 0 for granted, so that it
+  /// can read what they surround; nothing where it cannot.
+  std::optional<Attributes> (*take_zero_pads)(const NodeRef&, const ZeroPads&) = nullptr;
+  /// What the node does to its input `i`, if it does no more than to scale and shift it by
+  /// constants that vary along these axes alone.
+  std::optional<ScaleShift> (*scale_shift)(const NodeRef&, int i, AxisRange axes) = nullptr;
+  /// The axes of output 0 along which take_scale_shift may work, if it may.
+  std::optional<AxisRange> (*scaled_axes)(const NodeRef&) = nullptr;
+  /// The node with the scale and shift of its output 0, along scaled_axes, in its own constants;
+  /// nothing where it cannot. Needs scaled_axes.
+  std::optional<Rewritten> (*take_scale_shift)(const NodeRef&, const ScaleShift&) = nullptr;
   void (*reference)(const ReferenceArgs&) = nullptr;
   void (*offers)(const OfferRequest&, std::vector<Offer>&) = nullptr;
   /// The kernels that `offers` chooses among.

@@ -41,7 +41,7 @@ const Value& value_named(const Graph& graph, std::string_view name) {
     if (graph.value(v).name == name) return graph.value(v);
   }
   ADD_FAILURE() << "no value " << name;
-  return graph.value(0);
+  return graph.value(ValueId(0));
 }
 
 struct Encoding {
@@ -280,7 +280,7 @@ TEST(OnnxNodes, OutputsThatAreReadLater) {
       if (output) b.output("mask");
       if (read) b.output("n").node("Not", {"mask"}, {"n"});
       const auto graph = import(b);
-      EXPECT_EQ(graph->node(0).outputs.size(), output || read ? 2u : 1u);
+      EXPECT_EQ(graph->node(NodeId(0)).outputs.size(), output || read ? 2u : 1u);
       if (output || read) {
         EXPECT_EQ(extents(value_named(*graph, "mask")), (OnnxInts{2, 3}));
       }
@@ -338,7 +338,7 @@ TEST(OnnxNodes, CastLikeTakesTheDtypeOfAnother) {
   b.node("CastLike", {"x", "like"}, {"y"});
   const auto graph = import(b);
   EXPECT_EQ(value_named(*graph, "y").dtype, DType::i64);
-  EXPECT_EQ(graph->node(0).inputs.size(), 1u);
+  EXPECT_EQ(graph->node(NodeId(0)).inputs.size(), 1u);
 }
 
 TEST(OnnxTensors, ScalarsAndEmptyTensors) {

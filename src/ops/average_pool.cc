@@ -85,6 +85,7 @@ constexpr OpDef kOps[] = {{
     .name = "average_pool",
     .aliases = kNames,
     .category = Category::fixed,
+    .mace = "Pooling",
     .infer = infer,
     .reference = reference,
     .offers = offers,

@@ -4,6 +4,7 @@
 
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/scale_shift/scale_shift.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -32,6 +33,27 @@ void infer(const InferRef& node) {
     node.expect_dtype(i, {DType::f32, DType::f64, DType::f16, DType::bf16});
   }
   node.set_output(0, node.dtype(0), node.shape(0).extents());
+}
+
+std::optional<ScaleShift> scale_shift(const NodeRef& node, int i, AxisRange axes) {
+  if (i != 0 || axes.first != 1 || axes.last != 2) return std::nullopt;
+  std::vector<float> constants[4];
+  for (int k = 0; k < 4; ++k) {
+    auto values = constant_along(node.constant(k + 1), node.shape(k + 1), {0, 1});
+    if (!values) return std::nullopt;
+    constants[k] = std::move(*values);
+  }
+  const auto& [scale, bias, mean, variance] = constants;
+  const auto epsilon = static_cast<double>(node.attrs().real("epsilon", 1e-5f));
+  ScaleShift out;
+  for (std::size_t c = 0; c < scale.size(); ++c) {
+    const double s =
+        static_cast<double>(scale[c]) / std::sqrt(static_cast<double>(variance[c]) + epsilon);
+    out.scale.push_back(static_cast<float>(s));
+    out.shift.push_back(
+        static_cast<float>(static_cast<double>(bias[c]) - static_cast<double>(mean[c]) * s));
+  }
+  return out;
 }
 
 /// Old files name outputs that only training has.
@@ -156,7 +178,9 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 constexpr OpDef kBatchNorm[] = {{.name = "batch_norm",
                                  .aliases = onnx<"BatchNormalization", import_batch_norm>,
                                  .category = Category::transposable,
+                                 .mace = "BatchNorm",
                                  .infer = infer,
+                                 .scale_shift = scale_shift,
                                  .reference = reference,
                                  .offers = offers,
                                  .kernels = kKernels,

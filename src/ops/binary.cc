@@ -4,6 +4,7 @@
 
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/scale_shift/scale_shift.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -385,6 +386,47 @@ std::optional<Post> div_post(const NodeRef& node, int x) {
   return x == 0 ? scale_post(node, 1, true) : std::nullopt;
 }
 
+/// The constant that input `i` meets, along these axes of it; nothing where it is stretched.
+std::optional<std::vector<float>> operand_along(const NodeRef& node, int i, AxisRange axes) {
+  if (node.constant(i) != nullptr || !same_extents(node.shape(i), node.output().shape)) {
+    return std::nullopt;
+  }
+  return constant_along(node.constant(1 - i), node.shape(i), axes);
+}
+
+/// x + k and k + x
+std::optional<ScaleShift> add_scale_shift(const NodeRef& node, int i, AxisRange axes) {
+  auto k = operand_along(node, i, axes);
+  if (!k) return std::nullopt;
+  return ScaleShift{std::vector<float>(k->size(), 1.0f), std::move(*k)};
+}
+
+/// x - k and k - x
+std::optional<ScaleShift> sub_scale_shift(const NodeRef& node, int i, AxisRange axes) {
+  auto k = operand_along(node, i, axes);
+  if (!k) return std::nullopt;
+  if (i == 1) return ScaleShift{std::vector<float>(k->size(), -1.0f), std::move(*k)};
+  for (float& v : *k) v = -v;
+  return ScaleShift{std::vector<float>(k->size(), 1.0f), std::move(*k)};
+}
+
+/// x * k and k * x
+std::optional<ScaleShift> mul_scale_shift(const NodeRef& node, int i, AxisRange axes) {
+  auto k = operand_along(node, i, axes);
+  if (!k) return std::nullopt;
+  std::vector<float> zero(k->size(), 0.0f);
+  return ScaleShift{std::move(*k), std::move(zero)};
+}
+
+/// x / k
+std::optional<ScaleShift> div_scale_shift(const NodeRef& node, int i, AxisRange axes) {
+  auto k = i == 0 ? operand_along(node, i, axes) : std::nullopt;
+  if (!k) return std::nullopt;
+  for (float& v : *k) v = 1.0f / v;
+  std::vector<float> zero(k->size(), 0.0f);
+  return ScaleShift{std::move(*k), std::move(zero)};
+}
+
 using Offers = void (*)(const OfferRequest&, std::vector<Offer>&);
 
 template <Fn F>
@@ -425,56 +467,55 @@ void fast_pow(const OfferRequest& request, std::vector<Offer>& out) {
   if (exponent == 1) offer_elementwise(request, out, {Fn::scale, 1, 0}, 1);
 }
 
-constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
-                       void (*infer)(const InferRef&), void (*reference_)(const ReferenceArgs&),
-                       Offers offers = nullptr) {
+constexpr OpDef record(std::string_view name, std::string_view mace,
+                       std::span<const ForeignName> aliases, void (*infer)(const InferRef&),
+                       void (*reference_)(const ReferenceArgs&), Offers offers = nullptr,
+                       decltype(OpDef::post) post = nullptr,
+                       decltype(OpDef::scale_shift) scale_shift = nullptr) {
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
+          .mace = mace,
           .infer = infer,
+          .permute = permute_nothing,
+          .scale_shift = scale_shift,
           .reference = reference_,
           .offers = offers,
-          .kernels = elementwise_kernel(name)};
-}
-
-constexpr OpDef with_post(OpDef op, std::optional<Post> (*hook)(const NodeRef&, int)) {
-  op.post = hook;
-  return op;
+          .kernels = elementwise_kernel(name),
+          .post = post};
 }
 
 constexpr OpDef kBinary[] = {
-    with_post(record("add", named<Onnx<"Add", import_binary>, Tflite<"ADD", takes<2>>>,
-                     infer_binary, reference<Add>, fast<Fn::add>),
-              pair_post<Post::Kind::add>),
-    record("sub",
+    record("add", "Eltwise", named<Onnx<"Add", import_binary>, Tflite<"ADD", takes<2>>>,
+           infer_binary, reference<Add>, fast<Fn::add>, pair_post<Post::Kind::add>,
+           add_scale_shift),
+    record("sub", "Eltwise",
            named<Onnx<"Sub", import_binary>, Tflite<"SUB", takes<2>>,
                  Tflite<"SQUARED_DIFFERENCE", import_squared_difference>>,
-           infer_binary, reference<Sub>, fast<Fn::sub>),
-    with_post(record("mul",
-                     named<Onnx<"Mul", import_binary>, Tflite<"MUL", takes<2>>,
-                           Tflite<"SQUARE", import_square>>,
-                     infer_binary, reference<Mul>, fast<Fn::mul>),
-              pair_post<Post::Kind::multiply>),
-    with_post(record("div",
-                     named<Onnx<"Div", import_binary>, Tflite<"DIV", takes<2>>,
-                           Tflite<"FLOOR_DIV", import_floor_div>>,
-                     infer_binary, reference<Div>, fast<Fn::div>),
-              div_post),
-    record("pow", named<Onnx<"Pow", import_binary>, Tflite<"POW", takes<2>>>, infer_pow,
+           infer_binary, reference<Sub>, fast<Fn::sub>, nullptr, sub_scale_shift),
+    record(
+        "mul", "Eltwise",
+        named<Onnx<"Mul", import_binary>, Tflite<"MUL", takes<2>>, Tflite<"SQUARE", import_square>>,
+        infer_binary, reference<Mul>, fast<Fn::mul>, pair_post<Post::Kind::multiply>,
+        mul_scale_shift),
+    record("div", "Eltwise",
+           named<Onnx<"Div", import_binary>, Tflite<"DIV", takes<2>>,
+                 Tflite<"FLOOR_DIV", import_floor_div>>,
+           infer_binary, reference<Div>, fast<Fn::div>, div_post, div_scale_shift),
+    record("pow", "Eltwise", named<Onnx<"Pow", import_binary>, Tflite<"POW", takes<2>>>, infer_pow,
            pow_reference, fast_pow),
-    record("mod", named<Onnx<"Mod">, Tflite<"FLOOR_MOD", import_floor_mod>>, infer_binary,
+    record("mod", "", named<Onnx<"Mod">, Tflite<"FLOOR_MOD", import_floor_mod>>, infer_binary,
            mod_reference),
-    with_post(record("sum", named<Onnx<"Sum">, Tflite<"ADD_N", import_add_n>>, infer_variadic,
-                     variadic_reference<Add>, fast_chain<Fn::add>),
-              pair_post<Post::Kind::add>),
-    record("min", named<Onnx<"Min">, Tflite<"MINIMUM", takes<2>>>, infer_variadic,
+    record("sum", "AddN", named<Onnx<"Sum">, Tflite<"ADD_N", import_add_n>>, infer_variadic,
+           variadic_reference<Add>, fast_chain<Fn::add>, pair_post<Post::Kind::add>),
+    record("min", "Eltwise", named<Onnx<"Min">, Tflite<"MINIMUM", takes<2>>>, infer_variadic,
            variadic_reference<Min>, fast_chain<Fn::min>),
-    record("max", named<Onnx<"Max">, Tflite<"MAXIMUM", takes<2>>>, infer_variadic,
+    record("max", "Eltwise", named<Onnx<"Max">, Tflite<"MAXIMUM", takes<2>>>, infer_variadic,
            variadic_reference<Max>, fast_chain<Fn::max>),
-    record("mean", onnx<"Mean">, infer_mean, mean_reference, fast_mean),
-    with_post(record("prelu", named<Onnx<"PRelu", import_prelu>, Tflite<"PRELU", import_slopes>>,
-                     infer_prelu, reference<Leak>, fast<Fn::prelu>),
-              prelu_post),
+    record("mean", "", onnx<"Mean">, infer_mean, mean_reference, fast_mean),
+    record("prelu", "Activation",
+           named<Onnx<"PRelu", import_prelu>, Tflite<"PRELU", import_slopes>>, infer_prelu,
+           reference<Leak>, fast<Fn::prelu>, prelu_post),
 };
 
 }  // namespace

@@ -167,17 +167,20 @@ void import_not_equal(ImportNode& node) {
 }
 
 constexpr OpDef record(std::string_view name, std::span<const ForeignName> aliases,
-                       void (*infer)(const InferRef&), void (*reference)(const ReferenceArgs&)) {
+                       void (*infer)(const InferRef&), void (*reference)(const ReferenceArgs&),
+                       std::string_view mace = {}) {
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
+          .mace = mace,
           .infer = infer,
+          .permute = permute_nothing,
           .reference = reference};
 }
 
 constexpr OpDef kCompare[] = {
     record("equal", named<Onnx<"Equal">, Tflite<"EQUAL", takes<2>>>, infer_compare,
-           compare_reference<Equal>),
+           compare_reference<Equal>, "Eltwise"),
     record("less", named<Onnx<"Less">, Tflite<"LESS", takes<2>>>, infer_compare,
            compare_reference<Less>),
     record("greater", named<Onnx<"Greater">, Tflite<"GREATER", takes<2>>>, infer_compare,

@@ -30,6 +30,12 @@ void infer_concat(const InferRef& node) {
   node.set_output(0, node.dtype(0), out);
 }
 
+std::optional<Attributes> permute_concat(const NodeRef& node, std::span<const std::int64_t> perm) {
+  Attributes attrs = node.attrs();
+  attrs.set("axis", perm[at(node.facts().integer("axis", 0))]);
+  return attrs;
+}
+
 /// Equal parts unless `split` or input 1 says otherwise; the last part may be smaller only when
 /// `num_outputs` asks for it.
 void infer_split(const InferRef& node) {
@@ -250,7 +256,9 @@ constexpr OpDef kOps[] = {
      .aliases = named<Onnx<"Concat">, Tflite<"CONCATENATION", import_concatenation>,
                       Tflite<"PACK", import_pack>>,
      .category = Category::transposable,
+     .mace = "Concat",
      .infer = infer_concat,
+     .permute = permute_concat,
      .reference = reference<false>,
      .offers = offers<false>,
      .kernels = std::span(kKernels).first<1>(),
@@ -259,6 +267,7 @@ constexpr OpDef kOps[] = {
      .aliases = named<Onnx<"Split">, Tflite<"SPLIT", import_split>,
                       Tflite<"SPLIT_V", import_split_v>, Tflite<"UNPACK", import_unpack>>,
      .category = Category::transposable,
+     .mace = "Split",
      .infer = infer_split,
      .parameters = parameter<1, "split">,
      .reference = reference<true>,

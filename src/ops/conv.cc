@@ -9,6 +9,7 @@
 #include "ops/conv/depthwise.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
+#include "ops/scale_shift/scale_shift.h"
 
 namespace stowage {
 
@@ -119,6 +120,31 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 
 void axes(const NodeRef& node, AxisLinks& links) { link_convolution(node, links, "o", "i"); }
 
+/// Zeros of the pixels alone, not of images or channels.
+std::optional<Attributes> take_zero_pads(const NodeRef& node, const ZeroPads& zeros) {
+  Ints pads = node.facts().integers("pads");
+  const std::size_t axes = pads.size() / 2;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (zeros.before[i] != 0 || zeros.after[i] != 0) return std::nullopt;
+  }
+  for (std::size_t i = 0; i < axes; ++i) {
+    pads[i] = checked_add(pads[i], zeros.before[i + 2]);
+    pads[i + axes] = checked_add(pads[i + axes], zeros.after[i + 2]);
+  }
+  Attributes attrs = node.attrs();
+  attrs.erase("auto_pad");
+  attrs.set("pads", pads);
+  return attrs;
+}
+
+/// Output channels are axis 0 of the weights.
+std::optional<Rewritten> take_scale_shift(const NodeRef& node, const ScaleShift& by) {
+  const auto bias = constant_bias(node);
+  if (!bias) return std::nullopt;
+  const std::int64_t each = node.shape(1).elements() / node.shape(1)[0];
+  return scale_products(node, by, *bias, [each](std::int64_t i) { return i / each; });
+}
+
 /// TFLite's weights as they lie, of rank 4.
 ValueId filter(ImportNode& node) {
   const ValueId w = node.in(1);
@@ -163,7 +189,11 @@ constexpr OpDef kOps[] = {{
     .name = "conv",
     .aliases = kNames,
     .category = Category::fixed,
+    .mace = "Conv2D",
     .infer = infer,
+    .take_zero_pads = take_zero_pads,
+    .scaled_axes = channels_of_output,
+    .take_scale_shift = take_scale_shift,
     .reference = reference,
     .offers = offers,
     .kernels = kKernels,

@@ -14,6 +14,7 @@
 #include "graph/op_def.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
+#include "ops/scale_shift/scale_shift.h"
 
 namespace stowage {
 
@@ -166,6 +167,18 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 
 void axes(const NodeRef& node, AxisLinks& links) { link_convolution(node, links, "i", "o"); }
 
+/// Output channels are axis 1 of the weights within each group, whose input channels are axis 0.
+std::optional<Rewritten> take_scale_shift(const NodeRef& node, const ScaleShift& by) {
+  const auto bias = constant_bias(node);
+  if (!bias) return std::nullopt;
+  const Shape& w = node.shape(1);
+  const std::int64_t group_in = w[0] / node.attrs().integer("group", 1);
+  const std::int64_t group_out = w[1], taps = w.elements() / (w[0] * w[1]);
+  return scale_products(node, by, *bias, [=](std::int64_t i) {
+    return i / (taps * group_out * group_in) * group_out + i / taps % group_out;
+  });
+}
+
 /// TFLite's inputs: extents of the output, weights o h w i, x, bias. What the extents leave out of
 /// the full result is cut, with SAME evenly, else at the end.
 void import_transpose_conv(ImportNode& node) {
@@ -201,7 +214,10 @@ constexpr OpDef kOps[] = {{
     .name = "conv_transpose",
     .aliases = kNames,
     .category = Category::fixed,
+    .mace = "Deconv2D",
     .infer = infer,
+    .scaled_axes = channels_of_output,
+    .take_scale_shift = take_scale_shift,
     .reference = reference,
     .offers = offers,
     .kernels = kKernels,

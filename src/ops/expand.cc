@@ -103,6 +103,7 @@ constexpr OpDef kExpand[] = {
     {.name = "tile",
      .aliases = named<Onnx<"Tile">, Tflite<"TILE", import_tile>>,
      .category = Category::transposable,
+     .mace = "Tile",
      .infer = infer_tile,
      .parameters = parameter<1, "repeats">,
      .reference = tile_reference,

@@ -11,6 +11,7 @@
 #include "graph/op_def.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
+#include "ops/scale_shift/scale_shift.h"
 
 namespace stowage {
 
@@ -124,6 +125,22 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   out.push_back(std::move(o));
 }
 
+std::optional<AxisRange> scaled_axes(const NodeRef&) { return AxisRange{1, 2}; }
+
+std::optional<Rewritten> take_scale_shift(const NodeRef& node, const ScaleShift& by) {
+  const GemmFacts f = facts_of(node);
+  std::vector<float> bias;
+  if (f.has_c) {
+    auto c = constant_along(node.constant(2), node.output().shape, {1, 2});
+    if (!c) return std::nullopt;
+    for (const float v : *c) bias.push_back(f.beta * v);
+  }
+  auto out = scale_products(node, by, bias,
+                            [&f](std::int64_t i) { return f.trans_b ? i / f.k : i % f.n; });
+  if (out) out->attrs.erase("beta");
+  return out;
+}
+
 /// TFLite: rows of the input times rows of the weights (o i). All axes but the last are rows,
 /// unless the weights say otherwise.
 void import_fully_connected(ImportNode& node) {
@@ -156,7 +173,10 @@ constexpr OpDef kOps[] = {{
     .name = "gemm",
     .aliases = kNames,
     .category = Category::fixed,
+    .mace = "FullyConnected",
     .infer = infer,
+    .scaled_axes = scaled_axes,
+    .take_scale_shift = take_scale_shift,
     .reference = reference,
     .offers = offers,
     .kernels = kKernels,

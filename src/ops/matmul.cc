@@ -11,6 +11,7 @@
 #include "graph/op_def.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
+#include "ops/scale_shift/scale_shift.h"
 
 namespace stowage {
 
@@ -177,6 +178,20 @@ void axes(const NodeRef& node, AxisLinks& links) {
   }
 }
 
+/// The columns, of which a vector has none.
+std::optional<AxisRange> scaled_axes(const NodeRef& node) {
+  if (node.rank(1) < 2) return std::nullopt;
+  const int rank = node.output().shape.rank();
+  return AxisRange{rank - 1, rank};
+}
+
+std::optional<Rewritten> take_scale_shift(const NodeRef& node, const ScaleShift& by) {
+  const auto bias = constant_bias(node);
+  if (!bias) return std::nullopt;
+  const std::int64_t columns = node.shape(1)[node.rank(1) - 1];
+  return scale_products(node, by, *bias, [columns](std::int64_t i) { return i % columns; });
+}
+
 ValueId last_two_swapped(ImportNode& node, ValueId v) {
   Ints perm;
   const int rank = node.shape(v).rank();
@@ -202,6 +217,8 @@ constexpr OpDef kOps[] = {{
     .aliases = kNames,
     .category = Category::fixed,
     .infer = infer,
+    .scaled_axes = scaled_axes,
+    .take_scale_shift = take_scale_shift,
     .reference = reference,
     .offers = offers,
     .kernels = kKernels,

@@ -113,6 +113,7 @@ constexpr OpDef kOps[] = {{
     .name = "max_pool",
     .aliases = kNames,
     .category = Category::fixed,
+    .mace = "Pooling",
     .infer = infer,
     .reference = reference,
     .offers = offers,

@@ -6,6 +6,7 @@
 
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/scale_shift/scale_shift.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -24,6 +25,45 @@ void infer_instance(const InferRef& node) {
     }
   }
   node.set_output(0, node.dtype(0), node.shape(0).extents());
+}
+
+/// Scale and bias (empty: none) of these axes of x, scaled and shifted.
+Rewritten with_parameters(const NodeRef& node, AxisRange axes, std::vector<float> scale,
+                          std::span<const float> bias, const ScaleShift& by) {
+  const auto extents = node.shape(0).extents().subspan(at(axes.first), at(axes.last - axes.first));
+  const Shape shape(std::string_view("abcdefgh").substr(0, extents.size()), extents);
+  Rewritten out{node.attrs()};
+  const auto set = [&](int input, std::span<const float> data) {
+    Tensor t = vector_tensor(data);
+    t.reshape(shape);
+    out.constants.emplace_back(input, std::move(t));
+  };
+  for (std::size_t i = 0; i < scale.size(); ++i) scale[i] *= by.scale[i];
+  set(1, scale);
+  if (!bias.empty() || by.shifts()) set(2, scaled(bias, by));
+  return out;
+}
+
+/// Its parameters are vectors of channels.
+std::optional<Rewritten> take_instance(const NodeRef& node, const ScaleShift& by) {
+  const auto scale = constant_along(node.constant(1), node.shape(1), {0, 1});
+  const auto bias = constant_along(node.constant(2), node.shape(2), {0, 1});
+  if (!scale || !bias) return std::nullopt;
+  return with_parameters(node, {1, 2}, *scale, *bias, by);
+}
+
+std::optional<AxisRange> layer_axes(const NodeRef& node) {
+  return AxisRange{static_cast<int>(node.facts().integer("axis", -1)), node.rank(0)};
+}
+
+/// Its parameters stretch to x.
+std::optional<Rewritten> take_layer(const NodeRef& node, const ScaleShift& by) {
+  const AxisRange axes = *layer_axes(node);
+  const auto scale = constant_along(node.constant(1), node.shape(0), axes);
+  const auto bias =
+      node.has(2) ? constant_along(node.constant(2), node.shape(0), axes) : std::vector<float>();
+  if (!scale || !bias) return std::nullopt;
+  return with_parameters(node, axes, *scale, *bias, by);
 }
 
 /// y = (x - mean) / sqrt(variance + epsilon) over `count` elements.
@@ -255,7 +295,10 @@ constexpr OpDef kNorm[] = {
     {.name = "instance_norm",
      .aliases = onnx<"InstanceNormalization">,
      .category = Category::fixed,
+     .mace = "InstanceNorm",
      .infer = infer_instance,
+     .scaled_axes = channels_of_output,
+     .take_scale_shift = take_instance,
      .reference = instance_reference,
      .offers = instance_offers,
      .kernels = kInstanceNormKernels,
@@ -264,6 +307,8 @@ constexpr OpDef kNorm[] = {
      .aliases = onnx<"LayerNormalization">,
      .category = Category::source,
      .infer = infer_layer,
+     .scaled_axes = layer_axes,
+     .take_scale_shift = take_layer,
      .reference = layer_reference,
      .offers = layer_offers,
      .kernels = kLayerNormKernels,

@@ -55,6 +55,35 @@ void infer(const InferRef& node) {
   node.set_output(0, node.dtype(0), out);
 }
 
+std::optional<Attributes> permute(const NodeRef& node, std::span<const std::int64_t> perm) {
+  const Ints before = node.facts().integers("before"), after = node.facts().integers("after");
+  Ints pads(2 * perm.size());
+  for (std::size_t i = 0; i < perm.size(); ++i) {
+    pads[at(perm[i])] = before[i];
+    pads[perm.size() + at(perm[i])] = after[i];
+  }
+  Attributes attrs = node.attrs();
+  attrs.erase("axes");
+  attrs.set("pads", pads);
+  return attrs;
+}
+
+std::optional<ZeroPads> zero_pads(const NodeRef& node) {
+  if (node.attrs().string("mode", "constant") != "constant" || node.dtype(0) != DType::f32) {
+    return std::nullopt;
+  }
+  if (node.has(2) ? node.constant(2) == nullptr || node.constant(2)->as<float>()[0] != 0.0f
+                  : node.attrs().real("value", 0) != 0.0f) {
+    return std::nullopt;
+  }
+  ZeroPads zeros{node.facts().integers("before"), node.facts().integers("after")};
+  const auto cuts = [](std::int64_t pad) { return pad < 0; };
+  if (std::ranges::any_of(zeros.before, cuts) || std::ranges::any_of(zeros.after, cuts)) {
+    return std::nullopt;
+  }
+  return zeros;
+}
+
 /// Before opset 2 the attribute was called paddings.
 void import_pad(ImportNode& node) {
   if (node.attrs.has("paddings")) node.attrs.set("pads", node.attrs.integers("paddings"));
@@ -188,8 +217,11 @@ constexpr OpDef kPad[] = {
      .aliases = named<Onnx<"Pad", import_pad>, Tflite<"PAD", import_pairs>,
                       Tflite<"PADV2", import_pairs>, Tflite<"MIRROR_PAD", import_mirror>>,
      .category = Category::transposable,
+     .mace = "Pad",
      .infer = infer,
      .parameters = kParameters,
+     .permute = permute,
+     .zero_pads = zero_pads,
      .reference = reference,
      .offers = offers,
      .kernels = kKernels,

@@ -311,6 +311,7 @@ constexpr Parameter kParameters[] = {{1, "roi"}, {2, "scales"}, {3, "sizes"}};
 constexpr OpDef kResize[] = {{.name = "resize",
                               .aliases = kAliases,
                               .category = Category::fixed,
+                              .mace = "ResizeBilinear",
                               .infer = infer,
                               .parameters = kParameters,
                               .reference = reference,

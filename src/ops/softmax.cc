@@ -124,6 +124,7 @@ constexpr OpDef kSoftmax[] = {
      .aliases =
          named<Onnx<"Softmax", import_softmax>, Tflite<"SOFTMAX", import_last_axis<"softmax">>>,
      .category = Category::transposable,
+     .mace = "Softmax",
      .infer = infer,
      .reference = reference<Kind::softmax>,
      .offers = offers<false>,
@@ -133,6 +134,7 @@ constexpr OpDef kSoftmax[] = {
      .aliases = named<Onnx<"LogSoftmax", import_softmax>,
                       Tflite<"LOG_SOFTMAX", import_last_axis<"log_softmax">>>,
      .category = Category::transposable,
+     .mace = "Softmax",
      .infer = infer,
      .reference = reference<Kind::log_softmax>,
      .offers = offers<true>,

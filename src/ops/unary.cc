@@ -259,6 +259,20 @@ void fast_gelu(const OfferRequest& request, std::vector<Offer>& out) {
   offer_elementwise(request, out, {tanh ? Fn::gelu_tanh : Fn::gelu, 0, 0});
 }
 
+/// MACE's operator that has the function of this name; most it lacks.
+constexpr std::string_view mace_of(std::string_view name) {
+  for (const std::string_view eltwise : {"neg", "abs", "sign", "sqrt", "reciprocal"}) {
+    if (name == eltwise) return "Eltwise";
+  }
+  // Those that it lacks but that are activations go with those that it has.
+  for (const std::string_view activation :
+       {"relu", "leaky_relu", "sigmoid", "tanh", "elu", "hard_sigmoid", "hard_swish", "swish",
+        "mish", "selu", "celu", "softplus", "softsign"}) {
+    if (name == activation) return "Activation";
+  }
+  return {};
+}
+
 /// A function of floats.
 template <Scalar F, const Params& Default = kNone>
 constexpr OpDef real(std::string_view name, std::span<const ForeignName> aliases,
@@ -266,7 +280,9 @@ constexpr OpDef real(std::string_view name, std::span<const ForeignName> aliases
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
+          .mace = mace_of(name),
           .infer = infer_float,
+          .permute = permute_nothing,
           .reference = reference<F, Default>,
           .offers = offers,
           .kernels = elementwise_kernel(name),
@@ -280,7 +296,9 @@ constexpr OpDef number(std::string_view name, std::span<const ForeignName> alias
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
+          .mace = mace_of(name),
           .infer = infer_number,
+          .permute = permute_nothing,
           .reference = number_reference<Integer, F>,
           .offers = offers,
           .kernels = elementwise_kernel(name),
@@ -338,7 +356,9 @@ constexpr OpDef kUnary[] = {
     {.name = "gelu",
      .aliases = named<Onnx<"Gelu">, Tflite<"GELU", takes<1>>>,
      .category = Category::transposable,
+     .mace = "Activation",
      .infer = infer_gelu,
+     .permute = permute_nothing,
      .reference = gelu_reference,
      .offers = fast_gelu,
      .kernels = elementwise_kernel("gelu"),

@@ -28,7 +28,7 @@ class Reporter {
     r.node = id;
     r.name = n.name;
     r.op = std::string(n.op->name);
-    r.rule_category = rule_category(n.op->name);
+    r.rule_category = rule_category(*n.op);
     r.rule_auto = decision_.rule_auto[i];
     const bool by_rule = plan_.planner == planner_name(PlanOptions::Planner::rule);
     r.category = by_rule ? r.rule_category : n.op->category;

@@ -10,80 +10,34 @@ namespace stowage::plan {
 
 namespace {
 
-struct Entry {
-  std::string_view op, mace;  ///< our name, and the operator of MACE that it would become
-  Category category;
-};
+/// FixedDataFormatOps and TransposableDataFormatOps of MACE's base_converter.py. All other
+/// operators of MACE keep the format of the source.
+constexpr std::string_view kFixed[] = {"BatchNorm",
+                                       "BatchToSpaceND",
+                                       "Conv2D",
+                                       "Deconv2D",
+                                       "DepthToSpace",
+                                       "DepthwiseConv2d",
+                                       "DepthwiseDeconv2d",
+                                       "DetectionOutput",
+                                       "ExtractImagePatches",
+                                       "FullyConnected",
+                                       "GroupNorm",
+                                       "InstanceNorm",
+                                       "LpNorm",
+                                       "MVNorm",
+                                       "NonlocalReshape",
+                                       "Pooling",
+                                       "ResizeBicubic",
+                                       "ResizeBilinear",
+                                       "ResizeNearestNeighbor",
+                                       "SpaceToBatchND",
+                                       "SpaceToDepth"};
 
-constexpr Category kFixed = Category::fixed, kTransposable = Category::transposable;
-
-/// FixedDataFormatOps and TransposableDataFormatOps of MACE's base_converter.py. Operators that
-/// MACE lacks but which are activations or elementwise arithmetic stand with those.
-constexpr Entry kEntries[] = {
-    {"batch_norm", "BatchNorm", kFixed},
-    {"conv", "Conv2D, DepthwiseConv2d", kFixed},
-    {"conv_transpose", "Deconv2D, DepthwiseDeconv2d", kFixed},
-    {"depth_to_space", "DepthToSpace", kFixed},
-    {"space_to_depth", "SpaceToDepth", kFixed},
-    {"gemm", "FullyConnected", kFixed},
-    {"instance_norm", "InstanceNorm", kFixed},
-    {"group_norm", "GroupNorm", kFixed},
-    {"lp_norm", "LpNorm", kFixed},
-    {"mean_variance_norm", "MVNorm", kFixed},
-    {"average_pool", "Pooling", kFixed},
-    {"max_pool", "Pooling", kFixed},
-    {"lp_pool", "Pooling", kFixed},
-    {"resize", "ResizeBicubic, ResizeBilinear, ResizeNearestNeighbor", kFixed},
-    {"upsample", "ResizeBilinear, ResizeNearestNeighbor", kFixed},
-
-    {"relu", "Activation", kTransposable},
-    {"leaky_relu", "Activation", kTransposable},
-    {"prelu", "Activation", kTransposable},
-    {"sigmoid", "Activation", kTransposable},
-    {"tanh", "Activation", kTransposable},
-    {"elu", "Activation", kTransposable},
-    {"hard_sigmoid", "Activation", kTransposable},
-    {"hard_swish", "Activation", kTransposable},
-    {"swish", "Activation", kTransposable},
-    {"mish", "Activation", kTransposable},
-    {"gelu", "Activation", kTransposable},
-    {"selu", "Activation", kTransposable},
-    {"celu", "Activation", kTransposable},
-    {"softplus", "Activation", kTransposable},
-    {"softsign", "Activation", kTransposable},
-    {"sum", "AddN", kTransposable},
-    {"add", "Eltwise", kTransposable},
-    {"sub", "Eltwise", kTransposable},
-    {"mul", "Eltwise", kTransposable},
-    {"div", "Eltwise", kTransposable},
-    {"min", "Eltwise", kTransposable},
-    {"max", "Eltwise", kTransposable},
-    {"neg", "Eltwise", kTransposable},
-    {"abs", "Eltwise", kTransposable},
-    {"sign", "Eltwise", kTransposable},
-    {"pow", "Eltwise", kTransposable},
-    {"sqrt", "Eltwise", kTransposable},
-    {"reciprocal", "Eltwise", kTransposable},
-    {"clip", "Eltwise", kTransposable},
-    {"equal", "Eltwise", kTransposable},
-    {"concat", "Concat", kTransposable},
-    {"pad", "Pad", kTransposable},
-    {"global_average_pool", "Reduce", kTransposable},
-    {"global_max_pool", "Reduce", kTransposable},
-    {"reduce_mean", "Reduce", kTransposable},
-    {"reduce_max", "Reduce", kTransposable},
-    {"reduce_min", "Reduce", kTransposable},
-    {"reduce_prod", "Reduce", kTransposable},
-    {"reduce_sum", "Reduce", kTransposable},
-    {"reshape", "Reshape", kTransposable},
-    {"flatten", "Reshape", kTransposable},
-    {"softmax", "Softmax", kTransposable},
-    {"log_softmax", "Softmax", kTransposable},
-    {"split", "Split", kTransposable},
-    {"squeeze", "Squeeze", kTransposable},
-    {"tile", "Tile", kTransposable},
-    {"transpose", "Transpose", kTransposable},
-};
+constexpr std::string_view kTransposable[] = {"Activation",  "AddN",    "BiasAdd", "ChannelShuffle",
+                                              "Concat",      "Crop",    "Eltwise", "Pad",
+                                              "Reduce",      "Reshape", "Softmax", "Split",
+                                              "SqrDiffMean", "Squeeze", "Tile",    "Transpose"};
 
 /// A batch of images, whatever the order of its axes. Letters that stand for axes without a name
 /// never are all four.
@@ -108,7 +62,7 @@ class Propagation {
 
  private:
   bool decide(const Node& n, const std::vector<bool>& node_auto) const {
-    const Category category = rule_category(n.op->name);
+    const Category category = rule_category(*n.op);
     if (category == Category::fixed) return true;
     if (category == Category::source || !can_transpose(n)) return false;
     return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
@@ -129,7 +83,7 @@ class Propagation {
   bool can_transpose(const Node& n) const {
     if (n.inputs.empty() || n.inputs[0] == kNoValue || n.outputs[0] == kNoValue) return false;
     const Value &in = graph_.value(n.inputs[0]), &out = graph_.value(n.outputs[0]);
-    const std::string_view becomes = mace_name(n.op->name);
+    const std::string_view becomes = n.op->mace;
     if (becomes == "Reshape") {
       const bool one_output =
           in.producer == kNoNode || graph_.node(in.producer).outputs.size() == 1;
@@ -142,15 +96,9 @@ class Propagation {
     }
     if (becomes == "Transpose") {
       const auto& readers = consumers_[idx(n.outputs[0])];
-      return readers.empty() || mace_name(graph_.node(readers[0]).op->name) != "Reshape";
+      return readers.empty() || graph_.node(readers[0]).op->mace != "Reshape";
     }
     return true;
-  }
-
-  static std::string_view mace_name(std::string_view op) {
-    const auto* entry = std::find_if(std::begin(kEntries), std::end(kEntries),
-                                     [&](const Entry& e) { return e.op == op; });
-    return entry == std::end(kEntries) ? std::string_view() : entry->mace;
   }
 
   const Graph& graph_;
@@ -174,10 +122,15 @@ std::vector<int> auto_layouts(const Graph& graph, const OfferTable& table, const
 
 }  // namespace
 
+Category rule_category(const OpDef& op) {
+  if (std::ranges::find(kFixed, op.mace) != std::end(kFixed)) return Category::fixed;
+  const bool listed = std::ranges::find(kTransposable, op.mace) != std::end(kTransposable);
+  return listed ? Category::transposable : Category::source;
+}
+
 Category rule_category(std::string_view op) {
-  const auto* entry = std::find_if(std::begin(kEntries), std::end(kEntries),
-                                   [&](const Entry& e) { return e.op == op; });
-  return entry == std::end(kEntries) ? Category::source : entry->category;
+  const OpDef* found = find_op(op);
+  return found == nullptr ? Category::source : rule_category(*found);
 }
 
 std::vector<bool> rule_formats(const Graph& graph, const std::vector<NodeId>& order,
@@ -199,7 +152,7 @@ std::vector<int> rule_choice(const Graph& graph, const OfferTable& table, const 
       }
       return true;
     };
-    const bool fixed = rule_category(n.op->name) == Category::fixed;
+    const bool fixed = rule_category(*n.op) == Category::fixed;
     int whole = -1, results = -1, any = -1;
     for (std::size_t k = 0; k < table.options[i].size(); ++k) {
       const Option& o = table.options[i][k];

@@ -10,7 +10,10 @@
 
 namespace stowage::plan {
 
-/// The list on which MACE has an operator. What it does not know is source, as there.
+/// The list on which MACE has the operator that ours becomes (OpDef::mace). What it does not know
+/// is source, as there.
+Category rule_category(const OpDef& op);
+/// Likewise by our own name ("conv").
 Category rule_category(std::string_view op);
 
 /// MACE's propagation, one entry a node of `order`: true is AUTO, the format of the runtime;

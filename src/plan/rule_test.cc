@@ -161,6 +161,15 @@ TEST(Rule, CategoriesOfTheLists) {
   EXPECT_EQ(plan::rule_category("of no list"), Category::source);
 }
 
+// What an operator becomes there is on one of its two lists, or it would say nothing.
+TEST(Rule, RecordsNameOperatorsOfTheLists) {
+  for (const auto* family : op_families()) {
+    for (const OpDef& op : *family) {
+      EXPECT_EQ(plan::rule_category(op) == Category::source, op.mace.empty()) << op.name;
+    }
+  }
+}
+
 /// A net with every kind of join; MACE's rule and source order are both feasible plans of it.
 std::shared_ptr<Graph> mixed() {
   Net net;

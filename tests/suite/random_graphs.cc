@@ -64,7 +64,8 @@ void draw_outputs(Builder& b) {
     if (b.chance(unread ? 85 : 12)) graph.outputs.push_back(v);
   }
   if (graph.outputs.empty()) {
-    for (ValueId v = graph.value_count(); v-- > 0;) {
+    for (int number = graph.value_count(); number-- > 0;) {
+      const ValueId v(number);
       if (b.known(v).constant) continue;
       graph.outputs.push_back(v);
       break;

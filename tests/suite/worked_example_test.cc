@@ -121,6 +121,7 @@ constexpr OpDef kSnake[] = {
          named<Onnx<"com.example.Snake", import_snake>, Tflite<"custom.Snake", import_snake>>,
      .category = Category::transposable,
      .infer = infer_snake,
+     .permute = permute_nothing,
      .reference = snake_reference,
      .offers = snake_offers,
      .kernels = kSnakeKernels},

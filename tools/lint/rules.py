@@ -222,6 +222,30 @@ def check_blocking(tree):
             yield file.path, line, f"'{m[0]}' holds a blocking factor; it is the format's"
 
 
+# Operators.
+
+_OPERATOR = r"(?:\bop(?:\(\))?(?:->|\.)name\b|\bfind_op\([^()]*\))"
+_NAMED = re.compile(
+    rf"{_OPERATOR}\s*[=!]=|[=!]=\s*[\w.\->()\[\]]*{_OPERATOR}"
+    r"|\bop(?:\(\))?(?:->|\.)name\.(?:compare|starts_with|ends_with|find)\(|(?:\bop|[.>]op)\s*[=!]=\s*\"")
+
+
+def knows_no_operator(file):
+    if file.path.startswith("src/graph/passes/"):
+        return not file.name.startswith("patterns")
+    return file.path.startswith("src/plan/")
+
+
+@rule("operator_names", "In src/plan and src/graph/passes no operator is known by its name: its record says what may be "
+      "done with it. Only patterns*.cc, which recognise what exporters write, compare names.")
+def check_operator_names(tree):
+    for file in tree.cpp("src/graph/passes/", "src/plan/"):
+        if file.is_test or not knows_no_operator(file):
+            continue
+        for line, m in file.matches(_NAMED):
+            yield file.path, line, f"'{m[0]}' compares an operator; ask its record (OpDef)"
+
+
 # What the library does not do.
 
 _LOUD = (r"(?<![\w.>])(?:std::|::)?(getenv|secure_getenv|setenv|v?f?printf|puts|fputs|putchar|perror|abort|exit|_Exit|_exit|"

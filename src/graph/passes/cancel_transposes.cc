@@ -16,7 +16,7 @@ namespace {
 NodeId transpose_of(const Graph& graph, ValueId v) {
   if (v == kNoValue) return kNoNode;
   const NodeId id = graph.value(v).producer;
-  return id != kNoNode && graph.node(id).op->name == "transpose" ? id : kNoNode;
+  return id != kNoNode && graph.node(id).op->transposes ? id : kNoNode;
 }
 
 Ints perm_of(const Graph& graph, NodeId transpose) {
@@ -52,34 +52,15 @@ bool merge(Graph& graph, NodeId second) {
     for (std::int64_t& p : perm) p = inner[idx(p)];
     from = graph.node(first).inputs[0];
   }
-  Patch patch(graph, text("merge '", graph.node(second).name, "' (transpose) with what it reads"));
+  Patch patch(graph, text("merge '", graph.node(second).name, "' (", graph.node(second).op->name,
+                          ") with what it reads"));
   Node& n = patch.edit(second);
   n.inputs[0] = from;
-  if (is_identity(perm)) {
-    n.op = find_op("identity");
-    n.attrs = Attributes();
-  } else {
-    n.attrs.set("perm", perm);
-  }
+  n.op = find_op(is_identity(perm) ? "identity" : "transpose");
+  n.attrs = Attributes();
+  if (!is_identity(perm)) n.attrs.set("perm", perm);
   patch.infer(second);
   return true;
-}
-
-enum class Kind { none, elementwise, concat, pad };
-
-/// How the attributes of the node depend on the order of the axes.
-Kind kind_of(const Node& n) {
-  if (n.outputs.size() != 1 || !n.posts.empty() || n.op->category != Category::transposable) {
-    return Kind::none;
-  }
-  if (n.op->name == "concat") return Kind::concat;
-  if (n.op->name == "pad") return Kind::pad;
-  // Those that broadcast to their inputs, and to nothing that an attribute says.
-  if (n.op->axes != link_elementwise || n.attrs.has("axis")) return Kind::none;
-  for (const auto& [name, value] : n.attrs.map()) {
-    if (std::holds_alternative<Ints>(value)) return Kind::none;
-  }
-  return Kind::elementwise;
 }
 
 /// The permutation that all inputs have in common, constants aside; empty when there is none.
@@ -120,24 +101,18 @@ Tensor untransposed(const Tensor& t, const Ints& perm) {
   return out;
 }
 
-void permute_attributes(Node& n, Kind kind, const Ints& perm) {
-  if (kind == Kind::concat) n.attrs.set("axis", perm[idx(n.facts.integer("axis", 0))]);
-  if (kind != Kind::pad) return;
-  Ints pads = before(perm, n.facts.integers("before"));
-  const Ints hi = before(perm, n.facts.integers("after"));
-  pads.insert(pads.end(), hi.begin(), hi.end());
-  n.attrs.erase("axes");
-  n.attrs.set("pads", pads);
-}
-
 /// The node reads what its transposes read, and one transpose follows it.
 bool sink(Graph& graph, NodeId id) {
-  const Kind kind = kind_of(graph.node(id));
-  if (kind == Kind::none) return false;
+  const OpDef& op = *graph.node(id).op;
+  if (op.permute == nullptr || graph.node(id).outputs.size() != 1 ||
+      !graph.node(id).posts.empty()) {
+    return false;
+  }
   const Ints perm = common_perm(graph, graph.node(id));
   if (perm.empty()) return false;
-  Patch patch(graph, text("move transposes past '", graph.node(id).name, "' (",
-                          graph.node(id).op->name, ")"));
+  auto attrs = op.permute(NodeRef(graph, id), perm);
+  if (!attrs) return false;
+  Patch patch(graph, text("move transposes past '", graph.node(id).name, "' (", op.name, ")"));
   for (std::size_t i = 0; i < graph.node(id).inputs.size(); ++i) {
     const ValueId v = graph.node(id).inputs[i];
     if (v == kNoValue) continue;
@@ -145,13 +120,13 @@ bool sink(Graph& graph, NodeId id) {
     ValueId now = v;
     if (t != kNoNode) {
       now = graph.node(t).inputs[0];
-    } else if (graph.value(v).shape.elements() != 1 || kind == Kind::concat) {
+    } else if (graph.value(v).shape.elements() != 1) {
       now = patch.add_constant(graph.value(v).name + ".transposed",
                                untransposed(*graph.value(v).constant, perm));
     }
     patch.edit(id).inputs[i] = now;
   }
-  permute_attributes(patch.edit(id), kind, perm);
+  patch.edit(id).attrs = std::move(*attrs);
   const ValueId old = graph.node(id).outputs[0];
   const ValueId inner = patch.split_output(id, 0, graph.value(old).name + ".transposed");
   patch.infer(id);
@@ -171,7 +146,7 @@ bool cancel_transposes(Graph& graph) {
   bool changed = false;
   for (NodeId id : graph.topological_order()) {
     if (graph.node(id).removed) continue;
-    changed |= graph.node(id).op->name == "transpose" ? merge(graph, id) : sink(graph, id);
+    changed |= graph.node(id).op->transposes ? merge(graph, id) : sink(graph, id);
   }
   return changed;
 }

@@ -6,6 +6,7 @@
 
 #include "base/index.h"
 #include "base/text.h"
+#include "graph/constants.h"
 #include "graph/passes/passes.h"
 
 namespace stowage {

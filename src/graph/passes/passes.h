@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "graph/constants.h"
 #include "graph/op_def.h"
 #include "graph/patch.h"
 
@@ -27,14 +28,5 @@ NodeId sole_reader(const Graph& graph, const std::vector<std::vector<NodeId>>& r
 
 /// The constant is one f32 element that stretches no shape beyond the rank of `like`.
 std::optional<float> scalar_constant(const Graph& graph, ValueId v, ValueId like);
-
-/// A tensor of shape `constant`, broadcast to `shape`, differs along its axes [first, last) alone.
-bool stretches_over(const Shape& constant, const Shape& shape, int first, int last);
-
-/// So many elements may be made of a constant of few: a file's shapes may be anything.
-bool may_stretch(const Shape& shape, int first, int last);
-
-/// An f32 constant that stretches over the axes [first, last) of `shape`, with their extents.
-Tensor stretched(const Tensor& constant, const Shape& shape, int first, int last);
 
 }  // namespace stowage

@@ -175,6 +175,29 @@ const Case kCases[] = {
            n.add("add", {n.conv(n.input({2, 2, 3, 3}), 2, 5), n.constant({5, 1, 1})})};
      },
      1},
+    {"a bias folds although the weights are computed",
+     [](GraphBuilder& n) {
+       const ValueId w = n.input({5, 2, 3, 3});
+       n.graph.outputs = {
+           n.add("add", {n.add("conv", {n.input({2, 2, 4, 3}), w}), n.constant({5, 1, 1})})};
+     },
+     1},
+    {"a scale of weights that are computed is a post",
+     [](GraphBuilder& n) {
+       const ValueId w = n.input({5, 2, 3, 3});
+       n.graph.outputs = {
+           n.add("mul", {n.add("conv", {n.input({2, 2, 4, 3}), w}), n.constant({5, 1, 1})})};
+     },
+     1},
+    {"a scale and a shift of grouped transposed convolutions",
+     [](GraphBuilder& n) {
+       Attributes a;
+       a.set("group", std::int64_t{2});
+       const ValueId y =
+           n.add("conv_transpose", {n.input({1, 4, 3, 2}), n.constant({4, 3, 2, 2})}, a);
+       n.graph.outputs = {n.batch_norm(y, 6)};
+     },
+     1},
     {"a scale before a relu folds, either way round",
      [](GraphBuilder& n) {
        const ValueId y = n.conv(n.input({1, 2, 3, 3}), 2, 4);
@@ -326,6 +349,27 @@ const Case kCases[] = {
        n.graph.outputs = {first(n, y)};
      },
      3},
+    {"so does padding, of which it is the channels' that stays",
+     [](GraphBuilder& n) {
+       const ValueId y = last(n, n.conv(n.input({1, 3, 5, 4}), 3, 2));
+       n.graph.outputs = {first(n, pad(n, y, {0, 1, 2, 0, 0, 3, 4, 5}))};
+     },
+     2},
+    {"and padding of some axes alone",
+     [](GraphBuilder& n) {
+       Attributes a;
+       a.set("axes", Ints{-1, 1});
+       a.set("pads", Ints{1, 2, 3, 4});
+       const ValueId y = last(n, n.conv(n.input({1, 3, 5, 4}), 3, 2));
+       n.graph.outputs = {first(n, n.add("pad", {y}, a))};
+     },
+     2},
+    {"the bounds of a clip know no order of axes",
+     [](GraphBuilder& n) {
+       const ValueId y = last(n, n.conv(n.input({1, 3, 5, 4}), 3, 6));
+       n.graph.outputs = {first(n, relu6(n, y))};
+     },
+     1},
     {"a transpose that others read stays for them",
      [](GraphBuilder& n) {
        const ValueId y = last(n, n.conv(n.input({1, 3, 5, 4}), 3, 6));
@@ -417,6 +461,56 @@ TEST(Simplify, ALongChainOfProducts) {
   net.graph.outputs = {x};
   simplify(net.graph);
   EXPECT_EQ(net.live(), static_cast<std::size_t>(kProducts));
+}
+
+/// Elements of the constants that somebody reads, each once.
+std::int64_t constant_elements(const Graph& graph) {
+  const auto readers = graph.consumers();
+  std::int64_t sum = 0;
+  for (ValueId v(0); v < graph.value_count(); ++v) {
+    const bool read = !readers[static_cast<std::size_t>(v)].empty();
+    if (read && graph.value(v).constant != nullptr) sum += graph.value(v).shape.elements();
+  }
+  return sum;
+}
+
+/// Heads of a detector: the same weights at every scale of the picture, with statistics of its own.
+TEST(Simplify, CopiesNoSharedWeights) {
+  struct Case {
+    std::string_view op;
+    Ints weights, x;
+  };
+
+  const Case cases[] = {{"conv", {6, 3, 3, 3}, {1, 3, 5, 4}},
+                        {"conv_transpose", {3, 6, 3, 3}, {1, 3, 5, 4}},
+                        {"matmul", {7, 6}, {5, 7}},
+                        {"gemm", {7, 6}, {5, 7}}};
+  for (const Case& c : cases) {
+    for (const bool scales : {true, false}) {
+      GraphBuilder net;
+      const ValueId w = net.constant(c.weights);
+      const Ints channels = c.x.size() == 2 ? Ints{6} : Ints{6, 1, 1};
+      for (int i = 0; i < 2; ++i) {
+        const ValueId y = net.add(c.op, {net.input(c.x), w});
+        net.graph.outputs.push_back(net.add(scales ? "mul" : "add", {y, net.constant(channels)}));
+      }
+      const std::int64_t before = constant_elements(net.graph);
+      simplify(net.graph);
+      EXPECT_EQ(net.live(), 2u) << c.op;  // a scale is a post
+      EXPECT_EQ(constant_elements(net.graph), before) << c.op;
+    }
+  }
+}
+
+/// One pass folds them all, and each knows who reads what without looking at the whole graph.
+TEST(Simplify, ALongChainOfSums) {
+  constexpr int kSums = 20000;
+  GraphBuilder net;
+  ValueId x = net.input({2, 3});
+  for (int i = 0; i < kSums; ++i) x = net.add("add", {x, net.constant({3})});
+  net.graph.outputs = {x};
+  simplify(net.graph);
+  EXPECT_EQ(net.live(), 1u);
 }
 
 TEST(SimplifyHistory, SaysWhatItDid) {
