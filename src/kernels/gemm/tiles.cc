@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/caches.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/tiles.cc"
 #include <hwy/foreach_target.h>
@@ -27,9 +29,6 @@ constexpr int kMaxPanel = 2, kFullPixels = 6;
 constexpr std::int64_t kLine = 64;
 /// Channels that a tile takes without a loop.
 constexpr int kUnrolled = 16;
-
-/// Weights of a panel that are walked before the next tile of pixels: they stay in L2.
-constexpr std::int64_t kSlabFloats = 48 * 1024;
 
 /// The part of the sum that one pass over the tiles adds.
 struct Slab {
@@ -331,7 +330,7 @@ void run(const PixelGemm& g, const PixelGemmCall& call) {
     g.posts.advance(call.operands, at, channel, t.operands);
     t.out = call.out + at;
     t.last_valid = channels - (blocks - 1) * kLanes;
-    const std::int64_t rows = std::max<std::int64_t>(kSlabFloats / (blocks * kLanes), 1);
+    const std::int64_t rows = std::max<std::int64_t>(g.slab / (blocks * kLanes), 1);
     for_each_slab(g, rows, [&](const Slab& slab) {
       t.slab = &slab;
       run_tiles(call, t, blocks);
@@ -438,6 +437,12 @@ int tile_panel_dividing(std::int64_t blocks) noexcept {
   int panel = HWY_DYNAMIC_DISPATCH(max_panel)();
   while (blocks % panel != 0) --panel;
   return panel;
+}
+
+std::int64_t slab_floats() noexcept {
+  // Longer ones win nothing where the cache is larger.
+  constexpr std::int64_t kLongest = 48 * 1024;
+  return std::min(kLongest, host_caches().l2 / 4 / std::int64_t{sizeof(float)});
 }
 
 const float* zero_run() noexcept { return kZeros; }

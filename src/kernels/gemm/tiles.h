@@ -24,6 +24,9 @@ int tile_panel(std::int64_t blocks) noexcept;
 /// As tile_panel, for panels that must tile `blocks` without remainder.
 int tile_panel_dividing(std::int64_t blocks) noexcept;
 
+/// Floats of weights that stay in the L2 of a core while all tiles of pixels go over them.
+std::int64_t slab_floats() noexcept;
+
 /// Floats that zero_run() holds.
 inline constexpr std::int64_t kZeroRun = 4096;
 
@@ -45,6 +48,7 @@ struct PixelGemm {
   bool out_padded = true;
 
   BoundPosts posts;
+  std::int64_t slab = slab_floats();  ///< weights of a panel before the next tile of pixels
 
   int taps() const { return static_cast<int>(w_tap.size()); }
 
