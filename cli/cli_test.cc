@@ -185,6 +185,74 @@ TEST(CliLayout, TextAndPicture) {
   EXPECT_EQ(stowage({"layout", "NCHW"}).code, 0);
 }
 
+TEST(CliLayout, OneElementOneTexelOneCell) {
+  const std::vector<std::string> image = {"layout", "image-channel", "--shape", "n=1,c=6,h=2,w=3"};
+  const auto ask = [&](std::vector<std::string> words, std::vector<std::string> more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return stowage(words);
+  };
+  const Json element = Json::parse(ask(image, {"--element", "c=5,h=1,w=2", "--json"}).out);
+  EXPECT_EQ(element["element"].dump(), R"({"at":[0,5,1,2],"position":[1,5,1],"byte":180})");
+  EXPECT_NE(ask(image, {"--element", "c=5,h=1,w=2"}).out.find("y=1, x=5, lane=1, byte 180 of 192"),
+            std::string::npos);
+  const Json texel = Json::parse(ask(image, {"--pixel", "1,5", "--json"}).out);
+  EXPECT_EQ(texel["holds"].dump(), R"(["n=0,c=4,h=1,w=2","n=0,c=5,h=1,w=2","tail","tail"])");
+  const Json lane = Json::parse(ask(image, {"--pixel", "1,5,1", "--json"}).out);
+  EXPECT_EQ(lane["holds"].dump(), R"(["n=0,c=5,h=1,w=2"])");
+  const std::vector<std::string> linear = {"layout", "nChw4c", "--shape", "n=1,c=6,h=2,w=3"};
+  EXPECT_EQ(Json::parse(ask(linear, {"--cell", "45", "--json"}).out)["holds"].dump(),
+            R"(["n=0,c=5,h=1,w=2"])");
+  EXPECT_EQ(Json::parse(ask(linear, {"--cell", "47", "--json"}).out)["holds"].dump(),
+            R"(["tail"])");
+  for (const auto& [words, what] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--pixel", "2,0"}, "y 2"},
+           {{"--pixel", "0,0,4"}, "lane 4"},
+           {{"--pixel", "0"}, "--pixel"},
+           {{"--cell", "0"}, "--pixel"},
+           {{"--element", "c=6"}, "c=6"},
+           {{"--element", "k=0"}, "k=0"},
+           {{"--element", "c"}, "--element c "},
+           {{"--element", "c=1,c=2"}, "twice"},
+           {{"--limits", "16384"}, "16384x16384"}}) {
+    const Outcome outcome = ask(image, words);
+    EXPECT_EQ(outcome.code, 2) << what;
+    EXPECT_NE(outcome.err.find(what), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(ask(linear, {"--pixel", "0,0"}).code, 2);
+  EXPECT_EQ(ask(linear, {"--cell", "48"}).code, 2);
+  EXPECT_EQ(stowage({"layout", "NCHW", "--cell", "0"}).code, 2);
+}
+
+TEST(CliLayout, ImagesOfADevice) {
+  struct Case {
+    const char *layout, *shape, *bytes;
+    bool rgba, within;
+    const char* says;
+  };
+
+  const Case cases[] = {
+      {"image-channel", "n=1,c=6,h=2,w=3", "4", true, true, "CL_RGBA   yes"},
+      {"image-channel", "n=1,c=6,h=2,w=3", "2", true, true, "limits    kept"},
+      {"image-channel", "n=1,c=6,h=2,w=3", "8", false, true, "8 bytes"},
+      {"image-channel", "n=1,c=16,h=2,w=4097", "4", true, false,
+       "16388 x 2 texels are over 16384 x 16384"},
+      {"image-channel", "n=2,c=4,h=10000,w=4", "4", true, false, "4 x 20000 texels"},
+      {"y:(n h) x:(c/8 w) lane:c%8", "n=1,c=16,h=2,w=3", "4", false, true, "8 lanes, not 4"},
+      {"nChw4c", "n=1,c=6,h=2,w=3", "4", false, true, "linear memory"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.says);
+    std::vector<std::string> words = {"layout",       c.layout, "--shape",  c.shape,
+                                      "--elem-bytes", c.bytes,  "--limits", "16384x16384"};
+    const std::string out = stowage(words).out;
+    EXPECT_NE(out.find(c.says), std::string::npos) << out;
+    words.push_back("--json");
+    const Json json = Json::parse(stowage(words).out);
+    EXPECT_EQ(json["cl_rgba"], c.rgba);
+    EXPECT_EQ(json["within_limits"], c.within);
+  }
+}
+
 TEST(CliLayout, AgreesWithTheGoldenPositions) {
   const std::string file = data_path("spec/golden_layouts.json");
   if (file.empty()) GTEST_SKIP() << "skipped: no test data";

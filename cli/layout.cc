@@ -4,12 +4,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <memory>
+#include <optional>
 #include <ostream>
 
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/io/file.h"
+#include "cli/model.h"
 #include "layout/draw.h"
 
 namespace stowage::cli {
@@ -18,8 +22,14 @@ namespace {
 /// Elements that --map lists at most.
 constexpr std::int64_t kMaxMap = 1 << 20;
 
+/// Channels of a CL_RGBA image.
+constexpr std::int64_t kRgba = 4;
+
 struct LayoutOptions {
-  std::string layout, shape, svg;
+  std::string layout, shape, svg, limits;
+  std::vector<std::string> element;  // AXIS=INDEX
+  std::vector<std::int64_t> pixel;   // y, x and perhaps the lane
+  std::optional<std::int64_t> cell;
   int element_bytes = 4;
   bool json = false, map = false;
 };
@@ -71,6 +81,118 @@ Json extents_json(const Mapping& mapping) {
   return json;
 }
 
+/// The element that --element names; an axis that is left out is 0.
+std::vector<std::int64_t> element_of(const LayoutOptions& options, const Shape& shape) {
+  std::vector<std::int64_t> x(static_cast<std::size_t>(shape.rank()), 0);
+  std::vector<bool> named(x.size(), false);
+  for (const std::string& piece : options.element) {
+    const std::size_t equals = std::min(piece.find('='), piece.size());
+    const std::string name = piece.substr(0, equals);
+    const auto axes = shape.axes();
+    const auto axis = std::ranges::find(axes, name, &Axis::name);
+    if (axis == axes.end()) {
+      fail(ErrorCode::usage, "--element names no axis of ", shape.text(), " with '", piece,
+           "'; write c=5,h=1");
+    }
+    const auto i = static_cast<std::size_t>(axis - axes.begin());
+    const char* end = piece.data() + piece.size();
+    const char* begin = std::min(piece.data() + equals + 1, end);
+    const auto [rest, problem] = std::from_chars(begin, end, x[i]);
+    if (problem != std::errc() || rest != end || x[i] < 0 || x[i] >= shape.extents()[i]) {
+      fail(ErrorCode::usage, "--element ", piece, " is not in ", shape.text());
+    }
+    if (named[i]) fail(ErrorCode::usage, "--element names '", name, "' twice");
+    named[i] = true;
+  }
+  return x;
+}
+
+/// "n=0,c=5,h=1,w=2"
+std::string element_text(const Shape& shape, std::span<const std::int64_t> x) {
+  std::string out;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    out += text(i == 0 ? "" : ",", shape.axes()[i].name(), "=", x[i]);
+  }
+  return out.empty() ? "the only element" : out;
+}
+
+/// "y=1, x=5, lane=1", or "cell 37".
+std::string position_text(const Mapping& mapping, std::span<const std::int64_t> x) {
+  if (!mapping.layout().is_image()) return text("cell ", mapping.offset(x));
+  return text("y=", mapping.coordinate(x, Space::y), ", x=", mapping.coordinate(x, Space::x),
+              ", lane=", mapping.coordinate(x, Space::lane));
+}
+
+/// Cells of the linear view that --pixel or --cell asks for.
+struct CellRange {
+  std::int64_t begin = 0, end = 0;
+};
+
+CellRange cells_asked(const LayoutOptions& options, const Mapping& mapping) {
+  const bool image = mapping.layout().is_image();
+  if (options.cell) {
+    if (image) fail(ErrorCode::usage, "--cell is for linear memory; an image has --pixel Y,X");
+    if (*options.cell < 0 || *options.cell >= mapping.cells()) {
+      fail(ErrorCode::usage, "there is no cell ", *options.cell, " of ", mapping.cells());
+    }
+    return {*options.cell, *options.cell + 1};
+  }
+  if (!image) fail(ErrorCode::usage, "--pixel is for images; linear memory has --cell N");
+  constexpr Space kSpaces[] = {Space::y, Space::x, Space::lane};
+  std::int64_t at = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::int64_t extent = mapping.extent(kSpaces[i]);
+    const std::int64_t value = i < options.pixel.size() ? options.pixel[i] : 0;
+    if (value < 0 || value >= extent) {
+      fail(ErrorCode::usage, "--pixel: ", space_name(kSpaces[i]), " ", value, " is not below ",
+           extent);
+    }
+    at = at * extent + value;
+  }
+  return {at, at + (options.pixel.size() == 3 ? 1 : mapping.extent(Space::lane))};
+}
+
+/// What a cell holds: its element, or "tail" or "gap".
+std::string held(const Mapping& mapping, std::int64_t cell) {
+  std::vector<std::int64_t> x(static_cast<std::size_t>(mapping.shape().rank()), 0);
+  switch (mapping.inverse(cell, x)) {
+    case Cell::data:
+      return element_text(mapping.shape(), x);
+    case Cell::tail:
+      return "tail";
+    case Cell::gap:
+      return "gap";
+  }
+  return "";
+}
+
+/// Why the layout is no image of four channels within --limits; empty where it is one.
+struct ImageReport {
+  std::string not_rgba, too_large;
+};
+
+ImageReport image_report(const Mapping& mapping, const LayoutOptions& options) {
+  ImageReport r;
+  const std::int64_t lanes = mapping.extent(Space::lane);
+  if (!mapping.layout().is_image()) {
+    r.not_rgba = "it lies in linear memory";
+  } else if (lanes != kRgba) {
+    r.not_rgba = text("a texel has ", lanes, " lanes, not ", kRgba);
+  } else if (mapping.element_bytes() > 4) {
+    r.not_rgba = text("no channel has ", mapping.element_bytes(), " bytes");
+  }
+  if (options.limits.empty()) return r;
+  const std::vector<std::int64_t> limits = parse_extents(options.limits);
+  if (limits.size() != 2) {
+    fail(ErrorCode::usage, "--limits ", options.limits, " is no width and height: 16384x16384");
+  }
+  const std::int64_t width = mapping.extent(Space::x), height = mapping.extent(Space::y);
+  if (mapping.layout().is_image() && (width > limits[0] || height > limits[1])) {
+    r.too_large = text(width, " x ", height, " texels are over ", limits[0], " x ", limits[1]);
+  }
+  return r;
+}
+
 Json layout_json(const Layout& layout, const Mapping* mapping, const LayoutOptions& options) {
   Json json;
   // An expression is printed as it was written, a word such as NCHW in the long form.
@@ -94,11 +216,54 @@ Json layout_json(const Layout& layout, const Mapping* mapping, const LayoutOptio
   json["cells"]["tail"] = cells.tail;
   json["cells"]["gap"] = cells.gap;
   json["bijective"] = mapping->bijective();
+  if (!options.limits.empty()) {
+    const ImageReport report = image_report(*mapping, options);
+    json["cl_rgba"] = report.not_rgba.empty();
+    json["within_limits"] = report.too_large.empty();
+  }
+  if (!options.element.empty()) {
+    const std::vector<std::int64_t> x = element_of(options, mapping->shape());
+    json["element"] = {{"at", x},
+                       {"position", position_of(*mapping, x)},
+                       {"byte", mapping->offset(x) * mapping->element_bytes()}};
+  }
+  if (options.cell || !options.pixel.empty()) {
+    const CellRange range = cells_asked(options, *mapping);
+    json["holds"] = Json::array();
+    for (std::int64_t c = range.begin; c < range.end; ++c)
+      json["holds"].push_back(held(*mapping, c));
+  }
   if (options.map) json["positions"] = positions(*mapping);
   return json;
 }
 
-void print_text(std::ostream& out, const Layout& layout, const Mapping* mapping) {
+/// What --element, --pixel, --cell and --limits ask for.
+void print_answers(std::ostream& out, const Mapping& mapping, const LayoutOptions& options) {
+  const ImageReport report = image_report(mapping, options);
+  if (mapping.layout().is_image() || !options.limits.empty()) {
+    out << fmt::format("CL_RGBA   {}\n",
+                       report.not_rgba.empty() ? "yes" : "no: " + report.not_rgba);
+  }
+  if (!options.limits.empty()) {
+    out << fmt::format("limits    {}\n", report.too_large.empty() ? "kept" : report.too_large);
+  }
+  if (!options.element.empty()) {
+    const std::vector<std::int64_t> x = element_of(options, mapping.shape());
+    out << fmt::format("element   {}: {}, byte {} of {}\n", element_text(mapping.shape(), x),
+                       position_text(mapping, x), mapping.offset(x) * mapping.element_bytes(),
+                       mapping.bytes());
+  }
+  if (!options.cell && options.pixel.empty()) return;
+  const CellRange range = cells_asked(options, mapping);
+  for (std::int64_t c = range.begin; c < range.end; ++c) {
+    const std::string where =
+        options.cell ? text("cell ", c) : text("lane ", c % mapping.extent(Space::lane));
+    out << fmt::format("{:<9} {}\n", where, held(mapping, c));
+  }
+}
+
+void print_text(std::ostream& out, const Layout& layout, const Mapping* mapping,
+                const LayoutOptions& options) {
   const std::string spelling = layout.spelling();
   out << fmt::format("layout    {}\n", layout.text());
   if (spelling != layout.text()) out << fmt::format("known as  {}\n", spelling);
@@ -112,7 +277,10 @@ void print_text(std::ostream& out, const Layout& layout, const Mapping* mapping)
     out << "Give --shape n=1,c=6,h=2,w=3 to see cells, bytes and a picture.\n";
     return;
   }
-  out << "\n" << draw_text(*mapping);
+  print_answers(out, *mapping, options);
+  if (options.element.empty() && options.pixel.empty() && !options.cell) {
+    out << "\n" << draw_text(*mapping);
+  }
 }
 
 int run(const LayoutOptions& options, std::ostream& out) {
@@ -120,8 +288,16 @@ int run(const LayoutOptions& options, std::ostream& out) {
     fail(ErrorCode::usage, "--elem-bytes ", options.element_bytes,
          " is not possible; use 1, 2, 4 or 8");
   }
-  if (options.shape.empty() && (options.map || !options.svg.empty())) {
-    fail(ErrorCode::usage, options.map ? "--map" : "--svg", " needs --shape n=1,c=6,h=2,w=3");
+  const std::pair<const char*, bool> need_a_shape[] = {{"--map", options.map},
+                                                       {"--svg", !options.svg.empty()},
+                                                       {"--limits", !options.limits.empty()},
+                                                       {"--element", !options.element.empty()},
+                                                       {"--pixel", !options.pixel.empty()},
+                                                       {"--cell", options.cell.has_value()}};
+  for (const auto& [name, given] : need_a_shape) {
+    if (given && options.shape.empty()) {
+      fail(ErrorCode::usage, name, " needs --shape n=1,c=6,h=2,w=3");
+    }
   }
   if (options.map && !options.json) fail(ErrorCode::usage, "--map needs --json");
   const Layout layout = Layout::parse(options.layout);
@@ -138,7 +314,7 @@ int run(const LayoutOptions& options, std::ostream& out) {
   if (options.json) {
     out << json_text(layout_json(layout, mapping.get(), options), options.map ? -1 : 2) << "\n";
   } else {
-    print_text(out, layout, mapping.get());
+    print_text(out, layout, mapping.get(), options);
   }
   return 0;
 }
@@ -159,6 +335,24 @@ Command add_layout(CLI::App& app, const Streams& streams) {
       ->type_name("N");
   command->add_flag("--json", options->json, "Print JSON and nothing else");
   command->add_flag("--map", options->map, "With --json: the position of every element");
+  command
+      ->add_option("--element", options->element,
+                   "Where this element lies; an axis that is left out is 0")
+      ->delimiter(',')
+      ->type_name("c=5,h=1");
+  CLI::Option* pixel = command
+                           ->add_option("--pixel", options->pixel,
+                                        "What a texel of an image holds, or one lane of it")
+                           ->delimiter(',')
+                           ->expected(2, 3)
+                           ->type_name("Y,X[,LANE]");
+  command->add_option("--cell", options->cell, "What a cell of linear memory holds")
+      ->type_name("N")
+      ->excludes(pixel);
+  command
+      ->add_option("--limits", options->limits,
+                   "Say whether an image fits into a device's largest width and height")
+      ->type_name("WxH");
   command->add_option("--svg", options->svg, "Draw the cells into this file")->type_name("FILE");
   std::ostream& out = streams.out;
   return {command, [options, &out] { return run(*options, out); }};

@@ -189,6 +189,12 @@ const Case kCases[] = {
            n.add("mul", {n.add("conv", {n.input({2, 2, 4, 3}), w}), n.constant({5, 1, 1})})};
      },
      1},
+    {"a scale and a shift of weights that are computed do not fold",
+     [](GraphBuilder& n) {
+       const ValueId w = n.input({5, 2, 3, 3});
+       n.graph.outputs = {n.batch_norm(n.add("conv", {n.input({2, 2, 4, 3}), w}), 5)};
+     },
+     2},
     {"a scale and a shift of grouped transposed convolutions",
      [](GraphBuilder& n) {
        Attributes a;
@@ -492,11 +498,12 @@ TEST(Simplify, CopiesNoSharedWeights) {
       const Ints channels = c.x.size() == 2 ? Ints{6} : Ints{6, 1, 1};
       for (int i = 0; i < 2; ++i) {
         const ValueId y = net.add(c.op, {net.input(c.x), w});
-        net.graph.outputs.push_back(net.add(scales ? "mul" : "add", {y, net.constant(channels)}));
+        net.graph.outputs.push_back(scales ? net.batch_norm(y, 6)
+                                           : net.add("add", {y, net.constant(channels)}));
       }
       const std::int64_t before = constant_elements(net.graph);
       simplify(net.graph);
-      EXPECT_EQ(net.live(), 2u) << c.op;  // a scale is a post
+      EXPECT_EQ(net.live(), scales ? 4u : 2u) << c.op;
       EXPECT_EQ(constant_elements(net.graph), before) << c.op;
     }
   }
