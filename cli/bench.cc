@@ -2,9 +2,11 @@
 // stowage bench: how long a model takes, from the user's arrays to the user's arrays.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <ostream>
 

@@ -2,7 +2,9 @@
 // stowage calibrate: what this machine does a second, for the planner.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/text.h"

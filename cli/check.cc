@@ -2,6 +2,7 @@
 // stowage check: ONNX backend-test folders, model.onnx beside test_data_set_N.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <filesystem>

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
 #include <vector>

@@ -2,6 +2,8 @@
 // The command line as a caller sees it: exit codes, sentences, files.
 #include "cli/cli.h"
 
+#include <nlohmann/json.hpp>
+
 #include "cli/test_cli.h"
 
 namespace stowage::cli {

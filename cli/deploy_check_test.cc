@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands on deployment files: which data they take, and in which order of axes.
+#include <nlohmann/json.hpp>
+
 #include "cli/data.h"
 #include "cli/test_cli.h"
 #include "cli/test_deploy.h"

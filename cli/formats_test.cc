@@ -3,6 +3,8 @@
 // the sources that a test shows stand beside it as "checklist N.N".
 #include "cli/formats.h"
 
+#include <nlohmann/json.hpp>
+
 #include "cli/test_cli.h"
 #include "cli/test_models.h"
 #include "cli/test_tflite.h"

@@ -2,7 +2,9 @@
 // stowage plan: which layouts and kernels the planner chose, and why.
 #include "stowage/plan.h"
 
+#include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/text.h"

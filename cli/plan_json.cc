@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/plan_json.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 

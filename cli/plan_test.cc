@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stowage plan as page, --why-not, formats of inputs and outputs; stowage calibrate.
+#include <nlohmann/json.hpp>
+
 #include "cli/rates.h"
 #include "cli/test_cli.h"
 #include "cli/test_models.h"

@@ -2,6 +2,7 @@
 // stowage run: files in, one inference, files and words out.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>

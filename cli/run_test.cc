@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // run, plan, bench and check on models of one node.
+#include <nlohmann/json.hpp>
+
 #include "cli/test_cli.h"
 #include "cli/test_models.h"
 #include "cli/test_tflite.h"
