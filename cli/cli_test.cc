@@ -215,6 +215,9 @@ TEST(CliLayout, OneElementOneTexelOneCell) {
            {{"--element", "k=0"}, "k=0"},
            {{"--element", "c"}, "--element c "},
            {{"--element", "c=1,c=2"}, "twice"},
+           {{"--pixel", "1,2,3,4"}, "Y,X"},
+           {{"--pixel", "1;2"}, "1;2"},
+           {{"--limits", "16384y"}, "16384x16384"},
            {{"--limits", "16384"}, "16384x16384"}}) {
     const Outcome outcome = ask(image, words);
     EXPECT_EQ(outcome.code, 2) << what;
@@ -223,12 +226,22 @@ TEST(CliLayout, OneElementOneTexelOneCell) {
   EXPECT_EQ(ask(linear, {"--pixel", "0,0"}).code, 2);
   EXPECT_EQ(ask(linear, {"--cell", "48"}).code, 2);
   EXPECT_EQ(stowage({"layout", "NCHW", "--cell", "0"}).code, 2);
+  EXPECT_EQ(stowage({"layout", "--element", "c=5", "--pixel", "1,5", "image-channel", "--shape",
+                     "n=1,c=6,h=2,w=3"})
+                .code,
+            0);
+  EXPECT_EQ(
+      stowage({"layout", "y:h x:w lane:c", "--shape", "h=1,w=1,c=1000000000000", "--pixel", "0,0"})
+          .code,
+      6);
+  EXPECT_EQ(stowage({"layout", "NCHW", "--shape", "n=1,c=6,h=0,w=3", "--element", "c=5"}).code, 2);
 }
 
 TEST(CliLayout, ImagesOfADevice) {
   struct Case {
     const char *layout, *shape, *bytes;
-    bool rgba, within;
+    bool rgba;
+    std::optional<bool> within;  ///< nothing: linear memory has no width
     const char* says;
   };
 
@@ -240,7 +253,8 @@ TEST(CliLayout, ImagesOfADevice) {
        "16388 x 2 texels are over 16384 x 16384"},
       {"image-channel", "n=2,c=4,h=10000,w=4", "4", true, false, "4 x 20000 texels"},
       {"y:(n h) x:(c/8 w) lane:c%8", "n=1,c=16,h=2,w=3", "4", false, true, "8 lanes, not 4"},
-      {"nChw4c", "n=1,c=6,h=2,w=3", "4", false, true, "linear memory"},
+      {"image-channel", "n=1,c=6,h=2,w=3", "3", false, true, "3 bytes"},
+      {"nChw4c", "n=1,c=6,h=2,w=3", "4", false, {}, "linear memory"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.says);
@@ -251,7 +265,7 @@ TEST(CliLayout, ImagesOfADevice) {
     words.push_back("--json");
     const Json json = Json::parse(stowage(words).out);
     EXPECT_EQ(json["cl_rgba"], c.rgba);
-    EXPECT_EQ(json["within_limits"], c.within);
+    EXPECT_EQ(json["within_limits"], c.within ? Json(*c.within) : Json(nullptr));
   }
 }
 

@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/io/file.h"
-#include "cli/model.h"
 #include "layout/draw.h"
 
 namespace stowage::cli {
@@ -28,9 +27,8 @@ constexpr std::int64_t kMaxMap = 1 << 20;
 constexpr std::int64_t kRgba = 4;
 
 struct LayoutOptions {
-  std::string layout, shape, svg, limits;
+  std::string layout, shape, svg, limits, pixel;
   std::vector<std::string> element;  // AXIS=INDEX
-  std::vector<std::int64_t> pixel;   // y, x and perhaps the lane
   std::optional<std::int64_t> cell;
   int element_bytes = 4;
   bool json = false, map = false;
@@ -83,8 +81,26 @@ Json extents_json(const Mapping& mapping) {
   return json;
 }
 
+/// The numbers of "1,5" or "16384x16384"; `example` is what an error recommends.
+std::vector<std::int64_t> numbers(std::string_view option, const std::string& word, char separator,
+                                  std::string_view example) {
+  std::vector<std::int64_t> out;
+  const char *at = word.data(), *const end = at + word.size();
+  do {
+    std::int64_t number = 0;
+    const auto [rest, problem] = std::from_chars(at, end, number);
+    if (problem != std::errc() || number < 0 || (rest != end && *rest != separator)) {
+      fail(ErrorCode::usage, option, " '", word, "' is not understood; write ", example);
+    }
+    out.push_back(number);
+    at = rest == end ? nullptr : rest + 1;
+  } while (at != nullptr);
+  return out;
+}
+
 /// The element that --element names; an axis that is left out is 0.
 std::vector<std::int64_t> element_of(const LayoutOptions& options, const Shape& shape) {
+  if (shape.elements() == 0) fail(ErrorCode::usage, shape.text(), " has no element");
   std::vector<std::int64_t> x(static_cast<std::size_t>(shape.rank()), 0);
   std::vector<bool> named(x.size(), false);
   for (const std::string& piece : options.element) {
@@ -141,17 +157,25 @@ CellRange cells_asked(const LayoutOptions& options, const Mapping& mapping) {
   }
   if (!image) fail(ErrorCode::usage, "--pixel is for images; linear memory has --cell N");
   constexpr Space kSpaces[] = {Space::y, Space::x, Space::lane};
+  const auto pixel = numbers("--pixel", options.pixel, ',', "Y,X or Y,X,LANE");
+  if (pixel.size() != 2 && pixel.size() != 3) {
+    fail(ErrorCode::usage, "--pixel takes Y,X or Y,X,LANE, not '", options.pixel, "'");
+  }
   std::int64_t at = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     const std::int64_t extent = mapping.extent(kSpaces[i]);
-    const std::int64_t value = i < options.pixel.size() ? options.pixel[i] : 0;
-    if (value < 0 || value >= extent) {
+    const std::int64_t value = i < pixel.size() ? pixel[i] : 0;
+    if (value >= extent) {
       fail(ErrorCode::usage, "--pixel: ", space_name(kSpaces[i]), " ", value, " is not below ",
            extent);
     }
     at = at * extent + value;
   }
-  return {at, at + (options.pixel.size() == 3 ? 1 : mapping.extent(Space::lane))};
+  const std::int64_t lanes = pixel.size() == 3 ? 1 : mapping.extent(Space::lane);
+  if (lanes > kMaxMap) {
+    fail(ErrorCode::limit, "a texel of ", lanes, " lanes; at most ", kMaxMap, " are listed");
+  }
+  return {at, at + lanes};
 }
 
 /// What a cell holds: its element, or "tail" or "gap".
@@ -180,11 +204,12 @@ ImageReport image_report(const Mapping& mapping, const LayoutOptions& options) {
     r.not_rgba = "it lies in linear memory";
   } else if (lanes != kRgba) {
     r.not_rgba = text("a texel has ", lanes, " lanes, not ", kRgba);
-  } else if (mapping.element_bytes() > 4) {
+  } else if (mapping.element_bytes() != 1 && mapping.element_bytes() != 2 &&
+             mapping.element_bytes() != 4) {
     r.not_rgba = text("no channel has ", mapping.element_bytes(), " bytes");
   }
   if (options.limits.empty()) return r;
-  const std::vector<std::int64_t> limits = parse_extents(options.limits);
+  const auto limits = numbers("--limits", options.limits, 'x', "16384x16384");
   if (limits.size() != 2) {
     fail(ErrorCode::usage, "--limits ", options.limits, " is no width and height: 16384x16384");
   }
@@ -221,7 +246,8 @@ Json layout_json(const Layout& layout, const Mapping* mapping, const LayoutOptio
   if (!options.limits.empty()) {
     const ImageReport report = image_report(*mapping, options);
     json["cl_rgba"] = report.not_rgba.empty();
-    json["within_limits"] = report.too_large.empty();
+    json["within_limits"] = nullptr;
+    if (mapping->layout().is_image()) json["within_limits"] = report.too_large.empty();
   }
   if (!options.element.empty()) {
     const std::vector<std::int64_t> x = element_of(options, mapping->shape());
@@ -246,7 +272,7 @@ void print_answers(std::ostream& out, const Mapping& mapping, const LayoutOption
     out << fmt::format("CL_RGBA   {}\n",
                        report.not_rgba.empty() ? "yes" : "no: " + report.not_rgba);
   }
-  if (!options.limits.empty()) {
+  if (mapping.layout().is_image() && !options.limits.empty()) {
     out << fmt::format("limits    {}\n", report.too_large.empty() ? "kept" : report.too_large);
   }
   if (!options.element.empty()) {
@@ -341,12 +367,11 @@ Command add_layout(CLI::App& app, const Streams& streams) {
       ->add_option("--element", options->element,
                    "Where this element lies; an axis that is left out is 0")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("c=5,h=1");
   CLI::Option* pixel = command
                            ->add_option("--pixel", options->pixel,
                                         "What a texel of an image holds, or one lane of it")
-                           ->delimiter(',')
-                           ->expected(2, 3)
                            ->type_name("Y,X[,LANE]");
   command->add_option("--cell", options->cell, "What a cell of linear memory holds")
       ->type_name("N")

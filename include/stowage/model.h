@@ -106,7 +106,7 @@ std::shared_ptr<Graph> specialise(const Model& model, const SpecialiseOptions& o
 /// release them one by one.
 std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options = {});
 
-/// Labelled patches: folds constants and BatchNorm, fuses activations and residuals. make_plan
+/// Labelled patches: folds constants and BatchNorm, fuses what follows a kernel. make_plan
 /// does it where it has not been done.
 void simplify(Graph& graph);
 

@@ -141,6 +141,10 @@ void complete_inputs(const NodeRef& node, Offer& offer) {
   for (int i = static_cast<int>(offer.in.size()); i < node.input_count(); ++i) {
     offer.in.push_back(node.has(i) ? Layout::row_major(node.shape(i)) : Layout());
   }
+  if (offer.in.size() < node.node().inputs.size()) {
+    fail(ErrorCode::internal, "'", offer.name(),
+         "' says nothing of what its posts read; this is a ", "bug in the operator");
+  }
 }
 
 void NodeRef::expect_inputs(int lo, int hi) const {

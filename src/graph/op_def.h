@@ -164,7 +164,8 @@ struct Target {
 /// The best target of this machine.
 Target host_target(int threads);
 
-/// Inputs that the offer leaves out lie row-major.
+/// Inputs that the offer leaves out lie row-major. Throws Error(internal) where it leaves out the
+/// operands of posts.
 void complete_inputs(const NodeRef& node, Offer& offer);
 
 struct OfferRequest {
@@ -293,7 +294,8 @@ struct OpDef {
   /// The node as a post on its input `x`, if that is all it is; `Post::input` is the input of this
   /// node that would be the operand. Its broadcast is found by the pass that fuses it.
   std::optional<Post> (*post)(const NodeRef&, int x) = nullptr;
-  /// The axis of output 0 with the channels of posts; from the end where it is negative.
+  /// The axis of output 0 along which operands of posts may vary (Post::Broadcast::channel); from
+  /// the end where it is negative.
   int channel_axis = 1;
   /// Output 0 is input 0: where nobody reads another output, the node may go.
   bool copies = false;

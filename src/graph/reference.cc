@@ -81,6 +81,8 @@ float apply(const Post& post, float y, float operand) {
       return y * operand;
     case Post::Kind::scale:
       return y * post.factor;
+    case Post::Kind::divide:
+      return y / post.factor;
     case Post::Kind::activation:
       return static_cast<float>(
           activate(post.activation, static_cast<double>(y), static_cast<double>(operand)));
@@ -107,7 +109,8 @@ ReferenceViews::ReferenceViews(const NodeRef& node) {
 
 void run_reference(const NodeRef& node, std::span<const TensorView> in,
                    std::span<const MutableTensorView> out) {
-  node.node().op->reference({node, in, out});
+  // The operator sees its own inputs: what posts read stands behind them.
+  node.node().op->reference({node, in.first(idx(node.input_count())), out});
   const Posts& posts = node.node().posts;
   if (posts.empty()) return;
   const MutableTensorView& y = out[0];
@@ -119,6 +122,7 @@ void run_reference(const NodeRef& node, std::span<const TensorView> in,
   for (const Post& post : posts) {
     const auto* operand =
         post.input < 0 ? nullptr : reinterpret_cast<const float*>(in[idx(post.input)].data);
+    if (post.input >= 0 && operand == nullptr) continue;
     const OperandIndex index(post, shape, node.node().op->channel_axis);
     for (std::int64_t i = 0; i < shape.elements(); ++i) {
       data[i] = apply(post, data[i], operand == nullptr ? 0.0f : operand[index.at(i)]);

@@ -17,18 +17,18 @@ BoundPosts::BoundPosts(const Posts& posts) : count(static_cast<int>(posts.size()
   }
   std::ranges::copy(posts, list.begin());
   adds = count > 0 && list[0].kind == Post::Kind::add && list[0].broadcast == Post::Broadcast::none;
-  rest = adds ? 1 : 0;
-  if (rest == count) return;
-  const Post& next = posts[idx(rest)];
+  in_registers = adds ? 1 : 0;
+  if (in_registers == count) return;
+  const Post& next = posts[idx(in_registers)];
   if (next.kind != Post::Kind::activation || next.activation.kind != Activation::Kind::clip) return;
   clips = true;
   lo = next.activation.a;
   hi = next.activation.b;
-  ++rest;
+  ++in_registers;
 }
 
-void BoundPosts::find(const KernelArgs& args, std::int64_t result, std::int64_t channel,
-                      const float** operands) const noexcept {
+void BoundPosts::resolve(const KernelArgs& args, std::int64_t result, std::int64_t channel,
+                         const float** operands) const noexcept {
   for (int i = 0; i < count; ++i) operands[i] = args.optional_input<float>(list[idx(i)].input);
   advance(operands, result, channel, operands);
 }

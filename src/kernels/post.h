@@ -42,13 +42,14 @@ struct Post {
     add,         ///< y + operand
     multiply,    ///< y * operand
     scale,       ///< y * factor
+    divide,      ///< y / factor
     activation,  ///< activation(y)
   } kind = Kind::activation;
 
   /// How the operand stretches to the result.
   enum class Broadcast {
     none,     ///< it has the result's shape, and lies as the result does
-    channel,  ///< one element a channel (OpDef::channel_axis)
+    channel,  ///< one element for each index of OpDef::channel_axis
     scalar,   ///< one element
   } broadcast = Broadcast::none;
 
@@ -70,25 +71,25 @@ inline constexpr int kMostPosts = 6;
 /// What `KernelDef::takes` of a kernel says that applies any list.
 bool takes_any(std::span<const Post> posts) noexcept;
 
-/// A list as kernels walk it. An addition of the result's shape and a clip that stand first are for
-/// registers, `rest` and what follows for the values of a finished tile.
+/// A list as kernels walk it. An addition of the result's shape and a clip that stand first are
+/// done in registers, the others over the values of a finished tile.
 struct BoundPosts {
   BoundPosts() = default;
   /// Throws Error(bad_input) when the list is longer than kMostPosts.
   explicit BoundPosts(const Posts& posts);
 
-  /// The operands of `args`, null where there are none: `result` elements into those that lie as
+  /// Pointers to the operands, null where there are none: `result` elements into those that lie as
   /// the result does, `channel` into those of channels.
-  void find(const KernelArgs& args, std::int64_t result, std::int64_t channel,
-            const float** operands) const noexcept;
+  void resolve(const KernelArgs& args, std::int64_t result, std::int64_t channel,
+               const float** operands) const noexcept;
   /// Operands that lie further on than others by as much.
   void advance(const float* const* from, std::int64_t result, std::int64_t channel,
                const float** to) const noexcept;
 
   std::array<Post, kMostPosts> list;
   int count = 0;
-  int rest = 0;
-  bool adds = false;  ///< post 0
+  int in_registers = 0;  ///< so many at the front
+  bool adds = false;     ///< post 0
   bool clips = false;
   float lo = 0, hi = 0;
 };

@@ -83,9 +83,9 @@ HWY_INLINE void apply_post(const Post& post, const float* operand, const PostTil
   }
 }
 
-/// All from `rest` on.
+/// All that are not done in registers.
 inline HWY_ATTR void apply_posts(const BoundPosts& posts, const PostTile& tile) {
-  for (int i = posts.rest; i < posts.count; ++i) {
+  for (int i = posts.in_registers; i < posts.count; ++i) {
     const Post& post = posts.list[idx(i)];
     const auto apply = [&](auto f) HWY_ATTR { apply_post(post, tile.operands[i], tile, f); };
     const V factor = hn::Set(kTag, post.factor);
@@ -98,6 +98,9 @@ inline HWY_ATTR void apply_posts(const BoundPosts& posts, const PostTile& tile) 
         break;
       case Post::Kind::scale:
         apply([&](V y, V) HWY_ATTR { return hn::Mul(y, factor); });
+        break;
+      case Post::Kind::divide:
+        apply([&](V y, V) HWY_ATTR { return hn::Div(y, factor); });
         break;
       case Post::Kind::activation:
         with_activation(post.activation, apply);

@@ -28,8 +28,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-constexpr D kTag;
-constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
+inline constexpr D kTag;
+inline constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
 
 }  // namespace stowage::HWY_NAMESPACE
 

@@ -366,24 +366,23 @@ std::optional<Post> prelu_post(const NodeRef&, int x) {
 }
 
 /// One constant element, as a factor.
-std::optional<Post> scale_post(const NodeRef& node, int factor, bool divides) {
-  const Tensor* t = node.constant(factor);
+std::optional<Post> factor_post(const NodeRef& node, int input, Post::Kind kind) {
+  const Tensor* t = node.constant(input);
   if (t == nullptr || t->dtype() != DType::f32 || t->shape().elements() != 1) return std::nullopt;
-  const float value = t->as<float>()[0];
-  return Post{.kind = Post::Kind::scale, .factor = divides ? 1.0f / value : value};
+  return Post{.kind = kind, .factor = t->as<float>()[0]};
 }
 
 template <Post::Kind Kind>
 std::optional<Post> pair_post(const NodeRef& node, int x) {
   if (node.input_count() != 2) return std::nullopt;
   if (Kind == Post::Kind::multiply) {
-    if (const auto scale = scale_post(node, 1 - x, false)) return scale;
+    if (auto scale = factor_post(node, 1 - x, Post::Kind::scale)) return scale;
   }
   return Post{.kind = Kind, .input = 1 - x};
 }
 
 std::optional<Post> div_post(const NodeRef& node, int x) {
-  return x == 0 ? scale_post(node, 1, true) : std::nullopt;
+  return x == 0 ? factor_post(node, 1, Post::Kind::divide) : std::nullopt;
 }
 
 /// The constant that input `i` meets, along these axes of it; nothing where it is stretched.
@@ -418,11 +417,14 @@ std::optional<ScaleShift> mul_scale_shift(const NodeRef& node, int i, AxisRange 
   return ScaleShift{std::move(*k), std::move(zero)};
 }
 
-/// x / k
+/// x / k, unless 1 / k is too large for a float: what is zero would become NaN.
 std::optional<ScaleShift> div_scale_shift(const NodeRef& node, int i, AxisRange axes) {
   auto k = i == 0 ? operand_along(node, i, axes) : std::nullopt;
   if (!k) return std::nullopt;
-  for (float& v : *k) v = 1.0f / v;
+  for (float& v : *k) {
+    v = 1.0f / v;
+    if (!std::isfinite(v)) return std::nullopt;
+  }
   std::vector<float> zero(k->size(), 0.0f);
   return ScaleShift{std::move(*k), std::move(zero)};
 }

@@ -272,6 +272,20 @@ TEST(Conv, ListsOfPosts) {
   });
 }
 
+/// 41 / 41 is 1, and not the product with 1 / 41.
+TEST(Conv, DividesAsTheOperatorDoes) {
+  std::vector<float> x;
+  for (int i = 0; i < 100; ++i) x.push_back(static_cast<float>(i));
+  OpCase c = op_case({{1, 1, 1, 100}, {1, 1, 1, 1}});
+  c.inputs = {In::of(op_test::floats_tensor({1, 1, 1, 100}, x), false),
+              In::of(op_test::floats_tensor({1, 1, 1, 1}, {1}))};
+  c.rtol = c.atol = 0;
+  for (const float divisor : {41.0f, 7.0f, 1e-40f}) {
+    c.posts = {{.kind = Post::Kind::divide, .factor = divisor}};
+    EXPECT_GT(check_offers(c), 0);
+  }
+}
+
 TEST(Conv, SaysWhatIsWrong) {
   const auto code = [](const ConvCase& c) { return error_code_of(op_case(c)); };
   const int bad = static_cast<int>(ErrorCode::bad_input);

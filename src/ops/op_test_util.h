@@ -137,6 +137,7 @@ inline std::vector<OpCase> with_post_lists(const OpCase& c, const Ints& result,
   const Post relu = activation_post({Activation::Kind::clip, 0, INFINITY});
   const Post silu = activation_post({Activation::Kind::silu, 0, 0});
   const Post scale{.kind = Kind::scale, .factor = -0.3f};
+  const Post divide{.kind = Kind::divide, .factor = 41};
   const auto add = [](Broadcast b) { return Post{.kind = Kind::add, .broadcast = b, .input = 0}; };
   const auto multiply = [](Broadcast b) {
     return Post{.kind = Kind::multiply, .broadcast = b, .input = 0};
@@ -148,6 +149,7 @@ inline std::vector<OpCase> with_post_lists(const OpCase& c, const Ints& result,
   };
   std::vector<Posts> lists = {
       {scale},
+      {divide, relu},
       {scale, relu},
       {relu, scale},
       {silu, add({}), relu},

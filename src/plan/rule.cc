@@ -128,11 +128,6 @@ Category rule_category(const OpDef& op) {
   return listed ? Category::transposable : Category::source;
 }
 
-Category rule_category(std::string_view op) {
-  const OpDef* found = find_op(op);
-  return found == nullptr ? Category::source : rule_category(*found);
-}
-
 std::vector<bool> rule_formats(const Graph& graph, const std::vector<NodeId>& order,
                                const std::vector<bool>& none) {
   return Propagation(graph, order, none).run();

@@ -13,8 +13,6 @@ namespace stowage::plan {
 /// The list on which MACE has the operator that ours becomes (OpDef::mace). What it does not know
 /// is source, as there.
 Category rule_category(const OpDef& op);
-/// Likewise by our own name ("conv").
-Category rule_category(std::string_view op);
 
 /// MACE's propagation, one entry a node of `order`: true is AUTO, the format of the runtime;
 /// false the order of the source.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposes move towards the outputs, past nodes that work in any order of axes, until two meet
-// and become one or none. What stood between them sees one order of axes: a convolution can then
-// take over the addition or the activation that follows it.
+// and become one or none. What stood between them sees one order of axes: what follows a
+// convolution can then become one of its posts.
 #include <cstring>
 
 #include "base/index.h"

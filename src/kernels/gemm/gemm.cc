@@ -43,7 +43,7 @@ void run(const Gemm& b, const KernelArgs& args) noexcept {
   PixelGemmCall call;
   call.weights = args.input<float>(1);
   call.out = args.output<float>(0);
-  b.product.gemm.posts.find(args, 0, 0, call.operands);
+  b.product.gemm.posts.resolve(args, 0, 0, call.operands);
   const float* c = f.has_c ? args.input<float>(2) : nullptr;
   if (b.c_is_bias) call.bias = c;
   if (b.fill_c) {

@@ -26,7 +26,7 @@ void run(const MatMul& b, const KernelArgs& args) noexcept {
   PixelGemmCall call;
   call.weights = args.input<float>(1);
   call.bias = args.optional_input<float>(b.bias);
-  b.product.gemm.posts.find(args, 0, 0, call.operands);
+  b.product.gemm.posts.resolve(args, 0, 0, call.operands);
   call.out = args.output<float>(0);
   multiply(b.product, args.input<float>(0), call, args.pool);
 }

@@ -158,7 +158,7 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
       for (int n = 0; n < NB; ++n) acc[p][n] = clip(acc[p][n], lo, hi);
     }
   }
-  if (t.slab->last && posts.rest < posts.count) {
+  if (t.slab->last && posts.in_registers < posts.count) {
     HWY_ALIGN float values[P * NB * kLanes];
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
@@ -396,11 +396,12 @@ double activation_cost(Activation::Kind kind) {
 
 /// Likewise, of all posts that are not for registers.
 double posts_cost(const BoundPosts& posts) {
-  constexpr double kWalk = 4;
+  constexpr double kWalk = 4, kDivision = 8;
   double cost = 0;
-  for (int i = posts.rest; i < posts.count; ++i) {
+  for (int i = posts.in_registers; i < posts.count; ++i) {
     const Post& post = posts.list[idx(i)];
     cost += kWalk;
+    if (post.kind == Post::Kind::divide) cost += kDivision;
     if (post.kind == Post::Kind::activation) cost += activation_cost(post.activation.kind);
   }
   return cost;

@@ -154,7 +154,7 @@ void run_task(const PixelConv& c, const KernelArgs& args, std::int64_t task) noe
   const std::int64_t out = n * c.out_image + g * c.out_group;
   call.weights = args.input<float>(1) + g * c.w_group;
   call.bias = args.optional_input<float>(c.bias, channel);
-  c.gemm.posts.find(args, out, channel, call.operands);
+  c.gemm.posts.resolve(args, out, channel, call.operands);
   call.out = args.output<float>(0) + out;
   call.panel_begin = panels * share / c.grid.shares;
   call.panel_end = panels * (share + 1) / c.grid.shares;

@@ -108,7 +108,7 @@ void run_task(const Deconv& d, const KernelArgs& args, std::int64_t task) noexce
   PixelGemmCall call;
   call.weights = args.input<float>(1) + g * d.w_group;
   call.bias = args.optional_input<float>(d.bias, channel);
-  phase.gemm.posts.find(args, out, channel, call.operands);
+  phase.gemm.posts.resolve(args, out, channel, call.operands);
   call.out = args.output<float>(0) + out;
   const std::int64_t panels = phase.gemm.panels(tile_lanes());
   call.panel_begin = panels * share / phase.grid.shares;

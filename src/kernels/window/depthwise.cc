@@ -18,7 +18,7 @@ void run(const Depthwise& d, const KernelArgs& args) noexcept {
   call.in = args.input<float>(0);
   call.weights = args.input<float>(1);
   call.bias = args.optional_input<float>(d.bias);
-  d.slide.posts.find(args, 0, 0, call.operands);
+  d.slide.posts.resolve(args, 0, 0, call.operands);
   call.out = args.output<float>(0);
   call.pool = args.pool;
   slide(d.slide, call, d.threads);

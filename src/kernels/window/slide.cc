@@ -97,7 +97,7 @@ HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) acc[p] = clip(acc[p], line.lo, line.hi);
   }
-  if (posts.rest < posts.count) {
+  if (posts.in_registers < posts.count) {
     HWY_ALIGN float values[P * kLanes];
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) hn::Store(acc[p], kTag, values + p * kLanes);

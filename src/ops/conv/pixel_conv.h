@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "graph/op_def.h"
-#include "kernels/post.h"
 #include "kernels/window/conv.h"
 #include "ops/conv/window.h"
 
