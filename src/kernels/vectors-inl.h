@@ -19,8 +19,6 @@
 #define STOWAGE_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-HWY_BEFORE_NAMESPACE();
-
 namespace stowage::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -32,7 +30,5 @@ inline constexpr D kTag;
 inline constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
 
 }  // namespace stowage::HWY_NAMESPACE
-
-HWY_AFTER_NAMESPACE();
 
 #endif

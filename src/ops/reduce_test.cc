@@ -171,6 +171,26 @@ TEST(Lrn, EveryLayoutGivesTheSame) {
   EXPECT_EQ(error_code_of({.op = "lrn", .inputs = {{.extents = {1, 2, 3}}}}), 3);
 }
 
+/// A shuffle of channels moves no byte: their blocks lie inside one another then.
+TEST(Norms, ChannelsThatLieShuffled) {
+  for (const char* op : {"lrn", "instance_norm", "layer_norm"}) {
+    SCOPED_TRACE(op);
+    OpCase c{.op = op,
+             .inputs = {{.extents = {2, 8, 5, 7}}},
+             .layouts = {"n c%4 c/4 h w", "n h w c%4 c/4", "n c%2 h w c/2", "a b%4 b/4 c d",
+                         "a c d b%4 b/4"}};
+    if (std::string_view(op) == "lrn") c.attrs = {{"size", std::int64_t{3}}, {"alpha", 0.9f}};
+    if (std::string_view(op) == "layer_norm") c.attrs = {{"axis", std::int64_t{1}}};
+    if (std::string_view(op) != "lrn") {
+      const Ints parameter = std::string_view(op) == "layer_norm" ? Ints{8, 5, 7} : Ints{8};
+      c.inputs.push_back({.extents = parameter});
+      c.inputs.push_back({.extents = parameter});
+    }
+    c.rtol = c.atol = 1e-4;
+    EXPECT_GE(check_offers(c), 1);
+  }
+}
+
 TEST(LayerNorm, RowsHaveMeanZeroAndVarianceOne) {
   const auto r = reference({.op = "layer_norm",
                             .attrs = {{"epsilon", 0.0f}},

@@ -9,7 +9,8 @@
 
 namespace stowage {
 
-/// Loops along the digits of the axes for which `pick` is true, outermost first, fused.
+/// Loops along the digits of the axes for which `pick` is true, outermost first, fused; in the
+/// order of their cells, which need not be that of their indices (keep_order).
 template <class F>
 std::vector<StridedLoop<1>> loops_along(const Mapping& mapping, F pick) {
   std::vector<StridedLoop<1>> loops;
@@ -18,6 +19,20 @@ std::vector<StridedLoop<1>> loops_along(const Mapping& mapping, F pick) {
   }
   std::ranges::sort(loops, [](const auto& a, const auto& b) { return a.stride[0] > b.stride[0]; });
   return fuse_loops(loops);
+}
+
+/// Cells of larger offsets along these axes have larger indices: blocks of an axis may also lie
+/// inside one another, as after a shuffle of channels that moves no byte.
+template <class F>
+bool keep_order(const Mapping& mapping, F pick) {
+  std::vector<Digit> digits;
+  for (const Digit& d : mapping.linear_digits()) {
+    if (d.e > 1 && pick(static_cast<int>(d.dim))) digits.push_back(d);
+  }
+  std::ranges::sort(digits, [](const Digit& a, const Digit& b) { return a.stride > b.stride; });
+  return std::ranges::is_sorted(digits, [](const Digit& a, const Digit& b) {
+    return a.dim != b.dim ? a.dim < b.dim : a.q > b.q;
+  });
 }
 
 /// The axes for which `pick` is true have no tail.

@@ -181,10 +181,12 @@ struct Lrn {
   TailZero tails;
 };
 
-/// Nothing unless the channels are one loop and pixels are contiguous.
+/// Nothing unless the channels are one loop, in their order, and pixels are contiguous.
 std::optional<Lrn> lrn_of(const LrnParams& p) {
   const auto along = loops_along(p.mapping, is_channel);
-  if (along.size() != 1 || !no_tails(p.mapping, is_channel)) return std::nullopt;
+  if (along.size() != 1 || !no_tails(p.mapping, is_channel) || !keep_order(p.mapping, is_channel)) {
+    return std::nullopt;
+  }
   Lrn lrn{{p.mapping.shape()[1], along[0].stride[0], p.before, p.after, p.alpha, p.beta, p.bias},
           loops_along(p.mapping, [](int i) { return !is_channel(i); }),
           1,
