@@ -24,7 +24,7 @@ constexpr int kMostRuns = 1'000'000;
 struct BenchOptions : ModelOptions {
   std::string deploy, deployed_model;
   int runs = 20, warmup = 3;
-  bool json = false;
+  bool json = false, layers = false;
 };
 
 /// Deterministic noise: f32 between -1 and 1, other types 0 or 1, which every index allows.
@@ -77,6 +77,7 @@ struct Times {
 struct Samples {
   std::vector<double> whole, ports, steps;
   double first = 0;
+  std::vector<double> layers;  ///< microseconds of each step; a device's as it measures them
 };
 
 double at(std::vector<double> values, double fraction) {
@@ -116,6 +117,7 @@ class Bench {
     }
     // In runs of their own, for the clock between steps takes time itself.
     for (int i = 0; i < std::min(options.runs, 5); ++i) samples.steps.push_back(conversions());
+    if (options.layers) samples.layers = layers(std::min(options.runs, 20));
     return samples;
   }
 
@@ -151,15 +153,67 @@ class Bench {
     return sum;
   }
 
+  /// Medians over some runs.
+  std::vector<double> layers(int runs) {
+    std::vector<std::vector<double>> all(plan_.steps.size());
+    for (int r = 0; r < runs; ++r) {
+      Stopwatch watch;
+      double last = 0;
+      session_.on_step([&](int step) {
+        const double now = watch.ms();
+        all[static_cast<std::size_t>(step)].push_back((now - last) * 1e3);
+        last = watch.ms();
+      });
+      watch = Stopwatch();
+      session_.run();
+      session_.on_step(nullptr);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const double us = session_.step_us(static_cast<int>(i));
+        if (us >= 0) all[i].back() = us;
+      }
+    }
+    std::vector<double> out;
+    for (const std::vector<double>& one : all) out.push_back(median(one));
+    return out;
+  }
+
   const PlanReport& plan_;
   Session& session_;
   std::vector<Tensor> inputs_, outputs_;
 };
 
+/// Every step with its share, in the order in which they run.
+std::string layers_text(const PlanReport& plan, const std::vector<double>& layers) {
+  const double sum = std::max(std::accumulate(layers.begin(), layers.end(), 0.0), 1e-9);
+  std::string out;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const PlanReport::Step& step = plan.steps[i];
+    const bool convert = step.kind == PlanReport::Step::Kind::convert;
+    out +=
+        fmt::format("{:10.1f} us {:5.1f} %  {:<18} {:<18} {}\n", layers[i], 100 * layers[i] / sum,
+                    convert ? "convert" : step.kernel, step.op, one_line(step.name));
+  }
+  return out + fmt::format("{:10.1f} us in all\n", sum);
+}
+
+Json layers_json(const PlanReport& plan, const std::vector<double>& layers) {
+  Json all = Json::array();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const PlanReport::Step& step = plan.steps[i];
+    Json one;
+    one["name"] = step.name;
+    one["op"] = step.op;
+    one["kernel"] = step.kernel;
+    one["us"] = layers[i];
+    all.push_back(one);
+  }
+  return all;
+}
+
 int run(BenchOptions options, std::ostream& out) {
   check_deploy_options("bench", "MODEL", !options.model.empty(), options.deploy,
                        options.deployed_model);
-  check_device(options.device);
+  check_device(options, !options.deploy.empty());
   for (const auto& [name, value, least] :
        {std::tuple{"--runs", options.runs, 1}, std::tuple{"--warmup", options.warmup, 0}}) {
     if (value < least || value > kMostRuns) {
@@ -170,12 +224,15 @@ int run(BenchOptions options, std::ostream& out) {
   const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
   ModelPorts model = model_ports(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
-  if (deployment.has_value() && !options.json) out << ignored_note(*deployment);
+  check_device(options, false);
+  options.profile = options.layers;
+  open_device(options);
+  if (deployment.has_value() && !options.json) out << deployment_notes(*deployment, options);
   const auto bind = [&] {
     return bound_shapes(options, deployment.has_value() ? &*deployment : nullptr, model);
   };
   const Loaded loaded = load_model(options, prepare_model(options, model, bind));
-  Session session(loaded.plan);
+  Session session(loaded.plan, loaded.device);
   const PlanReport plan = report(*loaded.plan);
   if (deployment.has_value()) check_outputs(*deployment, session.outputs());
   const Samples samples = Bench(plan, session).measure(options);
@@ -187,11 +244,12 @@ int run(BenchOptions options, std::ostream& out) {
   if (!options.json) {
     out << fmt::format("{:>20}  min = {:7.2f}  max = {:7.2f}  avg = {:7.2f}  median = {:7.2f}\n",
                        one_line(name), least, most, average, median(samples.whole));
+    if (options.layers) out << layers_text(plan, samples.layers);
     return 0;
   }
   Json json;
   json["model"] = name;
-  json["device"] = options.device;
+  json["device"] = options.device.value_or("cpu");
   json["threads"] = plan.threads;
   json["runs"] = options.runs;
   json["warmup"] = options.warmup;
@@ -208,6 +266,7 @@ int run(BenchOptions options, std::ostream& out) {
   json["arena_bytes"] = plan.arena_bytes;
   json["weight_bytes"] = plan.weight_bytes;
   json["planner"] = plan.planner;
+  if (options.layers) json["layers"] = layers_json(plan, samples.layers);
   out << json_text(json) << "\n";
   return 0;
 }
@@ -227,6 +286,9 @@ Command add_bench(CLI::App& app, const Streams& streams) {
   add_format_options(command, *options);
   command->add_option("--runs", options->runs, "Runs that count (default 20)")->type_name("N");
   command->add_option("--warmup", options->warmup, "Runs before those (default 3)")->type_name("N");
+  command->add_flag("--layers", options->layers,
+                    "Tell the time of each step, too; on a device it measures itself then, which "
+                    "makes a run a little slower");
   command->add_flag("--json", options->json, "Print JSON and nothing else");
   std::ostream& out = streams.out;
   return {command, [options, &out] { return run(*options, out); }};

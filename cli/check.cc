@@ -33,6 +33,7 @@ struct CheckOptions : ModelOptions {
   std::vector<std::string> folders;
   std::string deploy, deployed_model;
   double rtol = 1e-3, atol = 1e-5;
+  std::optional<double> cosine;
 };
 
 std::vector<fs::path> entries(const fs::path& folder) {
@@ -165,7 +166,8 @@ class Case {
     shapes_ = shapes;
     known_.clear();
     const auto plan = [&] {
-      session_.emplace(load_model(options_, prepare_model(options_, shapes, known_)).plan);
+      const Loaded loaded = load_model(options_, prepare_model(options_, shapes, known_));
+      session_.emplace(loaded.plan, loaded.device);
     };
     for (const bool integers_only : {true, false}) {
       try {
@@ -191,8 +193,11 @@ class Case {
                   ports.size());
     }
     for (std::size_t k = 0; k < expected.size(); ++k) {
-      const std::string problem = difference(session_->output(static_cast<int>(k)),
-                                             expected[k].tensor, {options_.rtol, options_.atol});
+      const Tensor actual = session_->output(static_cast<int>(k));
+      const Tolerance tolerance{options_.rtol, options_.atol};
+      const std::string problem = options_.cosine.has_value()
+                                      ? dissimilarity(actual, expected[k].tensor, *options_.cosine)
+                                      : difference(actual, expected[k].tensor, tolerance);
       if (!problem.empty()) return text("output '", ports[k].name, "' ", problem);
     }
     return "";
@@ -247,24 +252,30 @@ int run_deployments(const CheckOptions& options, const Streams& streams) {
   if (!options.deployed_model.empty()) list = {choose_deployment(list, options.deployed_model)};
   Counts counts;
   for (const Deployment& deployment : list) {
-    std::string details;
-    const std::string line = line_of(
-        one_line(deployment.name), [&] { return check_deployment(deployment, options, details); },
-        counts);
-    streams.out << ignored_note(deployment) << line << "\n" << details << std::flush;
+    DeploymentCheck check;
+    const auto act = [&] {
+      check_deployment(deployment, options, options.cosine, check);
+      return check.problem;
+    };
+    const std::string line = line_of(one_line(deployment.name), act, counts);
+    streams.out << check.notes << line << "\n" << check.details << std::flush;
   }
   return finish(counts, streams);
 }
 
-int run(const CheckOptions& options, const Streams& streams) {
+int run(CheckOptions options, const Streams& streams) {
   check_deploy_options("check", "DIR", !options.folders.empty(), options.deploy,
                        options.deployed_model);
-  check_device(options.device);
+  check_device(options, !options.deploy.empty());
   parse_planner(options.planner);
   thread_count(options.threads);
   if (!(options.rtol >= 0) || !(options.atol >= 0)) {
     fail(ErrorCode::usage, "--rtol and --atol must be 0 or more");
   }
+  if (options.cosine.has_value() && !(*options.cosine > 0 && *options.cosine <= 1)) {
+    fail(ErrorCode::usage, "--cosine must be above 0 and up to 1");
+  }
+  open_device(options);
   if (!options.deploy.empty()) return run_deployments(options, streams);
   std::vector<fs::path> folders;
   for (const std::string& folder : options.folders) {
@@ -314,10 +325,15 @@ Command add_check(CLI::App& app, const Streams& streams) {
   command->add_option("--rtol", options->rtol, "Relative tolerance (default 1e-3)")->type_name("X");
   command->add_option("--atol", options->atol, "Absolute tolerance (default 1e-5)")->type_name("X");
   command
+      ->add_option("--cosine", options->cosine,
+                   "The cosine similarity that floating-point outputs must reach, instead of "
+                   "tolerances; 0.995 suits half precision")
+      ->type_name("X");
+  command
       ->add_option("--planner", options->planner,
                    "optimal (the default), source (every tensor in the model's own order) or rule")
       ->type_name("PLANNER");
-  add_device_options(command, options->device, options->threads);
+  add_device_options(command, *options, options->threads);
   const Streams where = streams;
   return {command, [options, where] { return run(*options, where); }};
 }

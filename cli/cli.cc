@@ -61,7 +61,7 @@ int dispatch(std::vector<std::string> arguments, const Streams& streams) {
   const Command commands[] = {
       add_run(app, streams),     add_plan(app, streams),      add_bench(app, streams),
       add_check(app, streams),   add_convert(app, streams),   add_layout(app, streams),
-      add_devices(app, streams), add_calibrate(app, streams),
+      add_devices(app, streams), add_calibrate(app, streams), add_selftest(app, streams),
   };
   const std::string first = arguments.empty() ? "" : arguments.front();
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back

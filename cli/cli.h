@@ -42,6 +42,7 @@ Command add_convert(CLI::App& app, const Streams& streams);
 Command add_layout(CLI::App& app, const Streams& streams);
 Command add_devices(CLI::App& app, const Streams& streams);
 Command add_calibrate(CLI::App& app, const Streams& streams);
+Command add_selftest(CLI::App& app, const Streams& streams);
 
 using Json = nlohmann::ordered_json;
 

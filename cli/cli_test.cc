@@ -359,6 +359,13 @@ TEST(CliDevices, NamesTheCpu) {
   const Json json = Json::parse(stowage({"devices", "--json"}).out);
   EXPECT_EQ(json["devices"][0]["device"], "cpu");
   EXPECT_GE(json["devices"][0]["threads"], 1);
+  // OpenCL devices follow, or why there are none.
+  for (std::size_t i = 1; i < json["devices"].size(); ++i) {
+    EXPECT_EQ(json["devices"][i]["device"], "opencl:" + std::to_string(i - 1));
+    EXPECT_GT(json["devices"][i]["memory_bytes"], 0);
+    EXPECT_TRUE(json["devices"][i]["rates"].contains("gflops"));
+  }
+  EXPECT_EQ(json["devices"].size() == 1, json.contains("opencl_none"));
 }
 
 }  // namespace

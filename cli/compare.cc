@@ -36,9 +36,8 @@ std::string coordinates(std::int64_t index, const Shape& shape) {
   return text(std::span<const std::int64_t>(x));
 }
 
-}  // namespace
-
-std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+/// Of types and shapes.
+std::string other_kind(const Tensor& actual, const Tensor& expected) {
   if (actual.dtype() != expected.dtype()) {
     return text("is ", dtype_name(actual.dtype()), ", expected ", dtype_name(expected.dtype()));
   }
@@ -47,6 +46,13 @@ std::string difference(const Tensor& actual, const Tensor& expected, const Toler
   if (!std::equal(have.begin(), have.end(), want.begin(), want.end())) {
     return text("has shape ", have, ", expected ", want);
   }
+  return "";
+}
+
+}  // namespace
+
+std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+  if (std::string other = other_kind(actual, expected); !other.empty()) return other;
   const std::vector<double> a = values_of(actual), b = values_of(expected);
   const bool real = is_real(actual.dtype());
   double allowed = 0;
@@ -112,6 +118,18 @@ Closeness closeness(const Tensor& actual, const Tensor& expected) {
                                         : dot / std::sqrt(aa) / std::sqrt(bb);
   out.sqnr_db = noise == 0 ? INFINITY : 10 * std::log10(bb / noise);
   return out;
+}
+
+std::string dissimilarity(const Closeness& closeness, std::string_view other, double threshold) {
+  if (closeness.similarity >= threshold) return "";
+  return fmt::format("has a similarity of {:.9g} to {}, below {:g}", closeness.similarity, other,
+                     threshold);
+}
+
+std::string dissimilarity(const Tensor& actual, const Tensor& expected, double threshold) {
+  if (std::string other = other_kind(actual, expected); !other.empty()) return other;
+  if (!is_real(actual.dtype())) return difference(actual, expected, Tolerance{0, 0});
+  return dissimilarity(closeness(actual, expected), "what is expected", threshold);
 }
 
 }  // namespace stowage::cli

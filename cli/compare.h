@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "stowage/tensor.h"
 
@@ -28,5 +29,12 @@ struct Closeness {
 
 /// Elements that are the same infinity, or no number on both sides, do not count.
 Closeness closeness(const Tensor& actual, const Tensor& expected);
+
+/// Empty where the similarity reaches the threshold, else "has a similarity of ...". One that is
+/// no number does not.
+std::string dissimilarity(const Closeness& closeness, std::string_view other, double threshold);
+
+/// As `difference`, but floating-point tensors must reach this similarity.
+std::string dissimilarity(const Tensor& actual, const Tensor& expected, double threshold);
 
 }  // namespace stowage::cli

@@ -52,5 +52,22 @@ TEST(Closeness, OfKnownArrays) {
   }
 }
 
+TEST(Compare, SimilarityIsForFloatingPoint) {
+  const Tensor a = vector_of({1, 1}), b = vector_of({1, 0.9f}), nan = vector_of({1, NAN});
+  EXPECT_EQ(dissimilarity(a, b, 0.99), "");
+  EXPECT_NE(dissimilarity(a, b, 0.999), "");
+  EXPECT_NE(dissimilarity(a, nan, 0.1), "");
+  EXPECT_EQ(dissimilarity(nan, nan, 0.1), "");
+  EXPECT_NE(dissimilarity(a, vector_of({1}), 0.1), "");
+  // Integers are equal or they are not.
+  Tensor i(DType::i32, a.shape()), k(DType::i32, a.shape());
+  i.as<std::int32_t>()[0] = k.as<std::int32_t>()[0] = 1;
+  i.as<std::int32_t>()[1] = 1000000;
+  k.as<std::int32_t>()[1] = 1000001;
+  EXPECT_EQ(dissimilarity(i, i, 1), "");
+  EXPECT_NE(dissimilarity(i, k, 0.1), "");
+  EXPECT_NE(dissimilarity(a, i, 0.1), "");
+}
+
 }  // namespace
 }  // namespace stowage::cli

@@ -63,11 +63,11 @@ constexpr Key kModelKeys[] = {
     {"backend", Use::ignored},
     {"check_tensors", Use::ignored},
     {"check_shapes", Use::ignored},
-    {"limit_opencl_kernel_time", Use::ignored},
-    {"opencl_queue_window_size", Use::ignored},
-    {"cl_mem_type", Use::ignored},
+    {"limit_opencl_kernel_time", Use::read},
+    {"opencl_queue_window_size", Use::read},
+    {"cl_mem_type", Use::read},
     {"obfuscate", Use::ignored},
-    {"winograd", Use::ignored},
+    {"winograd", Use::read},
     {"quantize_schema", Use::ignored},
     {"quantize_large_weights", Use::ignored},
     {"quantize_range_file", Use::ignored},
@@ -299,25 +299,74 @@ class Reader {
   void read_runtime() {
     if (const YamlNode* runtime = find("runtime")) {
       const std::string word = lower(scalar(*runtime));
-      if (word == "gpu") {
-        cannot(ErrorCode::device, runtime->line,
-               "there is no OpenCL runtime in this build; write runtime: cpu");
-      } else if (word != "cpu" && word != "cpu+gpu") {
+      if (word == "gpu" || word == "cpu+gpu") {
+        out_.device = "opencl";
+        out_.or_cpu = word != "gpu";
+      } else if (word == "cpu") {
+        out_.device = "cpu";
+      } else {
         cannot(ErrorCode::unsupported, runtime->line, "there is no runtime '", runtime->text,
-               "'; write runtime: cpu");
+               "'; write cpu, gpu or cpu+gpu");
       }
     }
-    const YamlNode* type = find("data_type");
-    if (type != nullptr && lower(scalar(*type)) != "fp32_fp32") {
-      cannot(ErrorCode::unsupported, type->line, "the data type '", type->text,
-             "' is not supported; write data_type: fp32_fp32");
+    if (const YamlNode* type = find("data_type")) {
+      const std::string word = lower(scalar(*type));
+      if (word == "fp16_fp32" || word == "fp32_fp32") {
+        out_.data_type = word == "fp16_fp32" ? word : "fp32";
+        out_.data_type_line = type->line;
+      } else {
+        cannot(ErrorCode::unsupported, type->line, "the data type '", type->text,
+               "' is not supported; write fp32_fp32 or fp16_fp32");
+      }
     }
+    if (const YamlNode* memory = find("cl_mem_type")) {
+      out_.memory = lower(scalar(*memory));
+      if (out_.memory != "image" && out_.memory != "buffer") {
+        refuse(memory->line, "cl_mem_type '", memory->text, "' is unknown; write image or buffer");
+      }
+    }
+    read_queue();
     if (const YamlNode* threads = find("num_threads")) {
       int number = 0;
       if (!parse_number(scalar(*threads), number) || number < 1 || number > 256) {
         refuse(threads->line, "num_threads '", threads->text, "' is not possible; write 1 to 256");
       }
       out_.threads = number;
+    }
+  }
+
+  /// What only tells how commands are queued or computed, not what: 0 is what Stowage does.
+  void read_queue() {
+    const struct {
+      std::string_view key;
+      std::vector<int> values;  ///< empty: any from 0 on
+      std::string_view listed, why;
+    } keys[] = {
+        {"winograd",
+         {0, 2, 4},
+         "0, 2 or 4",
+         "there is no Winograd kernel, so convolutions run without"},
+        {"limit_opencl_kernel_time",
+         {0, 1},
+         "0 or 1",
+         "a kernel is not cut into shorter ones, so a long one can delay what else the GPU draws"},
+        {"opencl_queue_window_size",
+         {},
+         "0 or more",
+         "all commands of a run are queued at once, and the run waits for the last"},
+    };
+
+    for (const auto& [key, values, listed, why] : keys) {
+      const YamlNode* node = find(key);
+      if (node == nullptr) continue;
+      int value = 0;
+      if (!parse_number(scalar(*node), value) || value < 0 ||
+          (!values.empty() && std::find(values.begin(), values.end(), value) == values.end())) {
+        refuse(node->line, key, " '", node->text, "' is not possible; write ", listed);
+      }
+      if (value != 0) {
+        out_.notes.push_back(text(file_, ":", node->line, ": ", key, " has no effect: ", why));
+      }
     }
   }
 
@@ -334,7 +383,7 @@ class Reader {
       return number;
     };
     if (!map) {
-      out_.threshold = one(*node);
+      out_.threshold = out_.device_threshold = one(*node);
       return;
     }
     for (const YamlNode& value : node->items) {
@@ -345,6 +394,7 @@ class Reader {
       }
       const double number = one(value);
       if (device == "cpu") out_.threshold = number;
+      if (device == "gpu") out_.device_threshold = number;
     }
   }
 
@@ -545,13 +595,6 @@ std::optional<Deployment> take_deployment(const std::string& file, const std::st
   verify_deployment(chosen);
   options.model = chosen.model;
   return chosen;
-}
-
-std::string ignored_note(const Deployment& deployment) {
-  if (deployment.ignored.empty()) return "";
-  std::string all;
-  for (const std::string& key : deployment.ignored) all += text(all.empty() ? "" : ", ", key);
-  return text("note    ", one_line(deployment.file), ": nothing here depends on ", all, "\n");
 }
 
 }  // namespace stowage::cli

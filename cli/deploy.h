@@ -27,12 +27,18 @@ struct DeployedTensor {
 /// One model of a deployment file. Paths in it are ready to be opened.
 struct Deployment {
   std::string file, name, model, sha256;
-  int model_line = 0, sha256_line = 0, platform_line = 0;
+  int model_line = 0, sha256_line = 0, platform_line = 0, data_type_line = 0;
   DataFormat platform = DataFormat::none;  ///< nchw: onnx, nhwc: tflite, none: not said
   std::vector<DeployedTensor> inputs, outputs;
-  double threshold = 0.999;  ///< cosine similarity that an output must reach
+  /// Cosine similarity that an output must reach; computed on a device, and MACE's defaults.
+  double threshold = 0.999, device_threshold = 0.995;
   std::optional<int> threads;
+  /// What DeviceArguments would say.
+  std::optional<std::string> device, memory, data_type;
+  bool or_cpu = false;
   std::vector<std::string> ignored;  ///< MACE's keys that mean nothing here
+  /// "FILE:LINE: why" of values that have no effect here.
+  std::vector<std::string> notes;
   /// Why Stowage cannot run it; thrown by verify_deployment.
   std::optional<Error> refusal;
 };
@@ -60,7 +66,7 @@ void verify_deployment(const Deployment& deployment);
 std::optional<Deployment> take_deployment(const std::string& file, const std::string& name,
                                           ModelOptions& options);
 
-/// Threads and formats become options, where the command line does not say otherwise.
+/// Threads, device and formats become options, where the command line does not say otherwise.
 /// Throws Error(bad_input) for an input or an output that the model has not.
 void apply_deployment(const Deployment& deployment, const ModelPorts& model, ModelOptions& options);
 
@@ -75,12 +81,18 @@ InputData deployed_data(const Deployment& deployment, const ModelInput& input);
 /// Throws Error(bad_input) for an output of another shape than the deployment says.
 void check_outputs(const Deployment& deployment, std::span<const Port> ports);
 
-/// "note    ...: nothing here depends on a, b\n", or nothing.
-std::string ignored_note(const Deployment& deployment);
+/// What of the file has no effect, a line "note    ..." each, or nothing. `arguments` are those
+/// after open_device.
+std::string deployment_notes(const Deployment& deployment, const DeviceArguments& arguments);
 
-/// Runs the model on its validation data. Returns what is wrong, empty when nothing is; `details`
-/// becomes a line for each output.
-std::string check_deployment(const Deployment& deployment, ModelOptions options,
-                             std::string& details);
+struct DeploymentCheck {
+  std::string problem;         ///< empty: none
+  std::string notes, details;  ///< a line for each note, for each output
+};
+
+/// Runs the model on its validation data. Outputs must reach `cosine`, or what the file says.
+/// Where it throws, `out` has what came before.
+void check_deployment(const Deployment& deployment, ModelOptions options,
+                      const std::optional<double>& cosine, DeploymentCheck& out);
 
 }  // namespace stowage::cli

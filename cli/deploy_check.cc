@@ -142,12 +142,27 @@ class Case {
   Case(const Deployment& deployment, const ModelOptions& options)
       : deployment_(deployment), options_(options) {
     apply_deployment(deployment, model_ports(deployment.model), options_);
+    check_device(options_, false);
+    open_device(options_);
   }
 
   /// The outputs that the deployment names, in its formats.
-  std::vector<Tensor> run(const std::string& planner) const {
+  std::vector<Tensor> run() const { return run(options_); }
+
+  /// What the CPU computes in the order of the file.
+  std::vector<Tensor> expected() const {
     ModelOptions options = options_;
-    options.planner = planner;
+    options.planner = "source";
+    options.device = "cpu";
+    options.device_limits = "";
+    options.opened = nullptr;
+    return run(options);
+  }
+
+  const ModelOptions& options() const { return options_; }
+
+ private:
+  std::vector<Tensor> run(const ModelOptions& options) const {
     ModelPorts model = model_ports(deployment_.model);
     std::vector<InputData> data;
     const auto bind = [&] {
@@ -160,7 +175,7 @@ class Case {
       return shapes;
     };
     const Loaded loaded = load_model(options, prepare_model(options, model, bind));
-    Session session(loaded.plan);
+    Session session(loaded.plan, loaded.device);
     check_outputs(deployment_, session.outputs());
     for (const InputData& item : data) {
       give_input(session, item, Preprocess{}, said_format(loaded.input_formats, item.name), false);
@@ -176,9 +191,6 @@ class Case {
     return outputs;
   }
 
-  const std::string& planner() const { return options_.planner; }
-
- private:
   const Deployment& deployment_;
   ModelOptions options_;
 };
@@ -211,6 +223,12 @@ void apply_deployment(const Deployment& deployment, const ModelPorts& model,
   }
   const std::vector<std::string> names = names_of(model.inputs);
   if (!options.threads.has_value()) options.threads = deployment.threads;
+  if (!options.memory.has_value()) options.memory = deployment.memory;
+  if (!options.data_type.has_value()) options.data_type = deployment.data_type;
+  if (!options.device.has_value()) {
+    options.device = deployment.device;
+    options.or_cpu = deployment.or_cpu;
+  }
   options.deployed = true;
   for (const DeployedTensor& tensor : deployment.inputs) {
     if (std::find(names.begin(), names.end(), tensor.name) == names.end()) {
@@ -283,39 +301,55 @@ void check_outputs(const Deployment& deployment, std::span<const Port> ports) {
   }
 }
 
-std::string check_deployment(const Deployment& deployment, ModelOptions options,
-                             std::string& details) {
+std::string deployment_notes(const Deployment& deployment, const DeviceArguments& arguments) {
+  std::string all, out;
+  for (const std::string& key : deployment.ignored) all += text(all.empty() ? "" : ", ", key);
+  const auto note = [&](const auto&... parts) { out += text("note    ", parts..., "\n"); };
+  const std::string file = one_line(deployment.file);
+  if (!all.empty()) note(file, ": nothing here depends on ", all);
+  for (const std::string& line : deployment.notes) note(one_line(line));
+  if (!on_device(arguments) && deployment.data_type == "fp16_fp32") {
+    note(file, ":", deployment.data_type_line, ": the CPU keeps fp32, whatever data_type says");
+  }
+  if (!arguments.missing.empty()) note("the CPU computes: ", one_line(arguments.missing));
+  return out;
+}
+
+void check_deployment(const Deployment& deployment, ModelOptions options,
+                      const std::optional<double>& cosine, DeploymentCheck& out) {
   verify_deployment(deployment);
   options.model = deployment.model;
   const Case model(deployment, options);
-  const std::vector<Tensor> actual = model.run(model.planner());
+  const bool device = on_device(model.options());
+  const double threshold =
+      cosine.value_or(device ? deployment.device_threshold : deployment.threshold);
+  out.notes = deployment_notes(deployment, model.options());
+  const std::vector<Tensor> actual = model.run();
   std::vector<Tensor> computed;
-  std::string problem;
   for (std::size_t k = 0; k < actual.size(); ++k) {
     const DeployedTensor& output = deployment.outputs[k];
     const bool kept = !output.data.empty();
-    if (!kept && model.planner() == "source") {
+    if (!kept && !device && model.options().planner == "source") {
       fail(ErrorCode::usage,
            "without validation_outputs_data the outputs are compared with "
            "those of --planner source; choose another planner");
     }
-    if (!kept && computed.empty()) computed = model.run("source");
-    const std::string other =
-        kept ? std::filesystem::path(output.data).filename().string() : "--planner source";
+    if (!kept && computed.empty()) computed = model.expected();
+    const std::string other = kept     ? std::filesystem::path(output.data).filename().string()
+                              : device ? "--device cpu --planner source"
+                                       : "--planner source";
     const Tensor expected = kept ? expected_output(deployment, output, actual[k]) : computed[k];
     const Closeness close = closeness(actual[k], expected);
-    details +=
+    out.details +=
         fmt::format("     output {}  similarity {:.9g}  sqnr {}  against {}\n",
                     one_line(output.name), close.similarity,
                     close.sqnr_db == INFINITY ? "exact" : fmt::format("{:.1f} dB", close.sqnr_db),
                     one_line(other));
-    // Written so that a similarity that is no number fails.
-    if (!(close.similarity >= deployment.threshold) && problem.empty()) {
-      problem = fmt::format("output '{}' has a similarity of {:.9g} to {}, below {:g}", output.name,
-                            close.similarity, other, deployment.threshold);
+    if (out.problem.empty()) {
+      const std::string problem = dissimilarity(close, other, threshold);
+      if (!problem.empty()) out.problem = text("output '", output.name, "' ", problem);
     }
   }
-  return problem;
 }
 
 }  // namespace stowage::cli

@@ -24,12 +24,12 @@ TEST(Deploy, RunTakesDataFromTheFileAndTheCommandLineWins) {
   folder.write("x.raw", floats_text({-1, 2, 3, -4}));
   const std::string file = folder.write(
       "d.yml", deployment("        input_shapes: 1,1,2,2\n        input_data_formats: NHWC\n"
-                          "        output_data_formats: NHWC\n        winograd: 0\n"
+                          "        output_data_formats: NHWC\n        obfuscate: 0\n"
                           "        validation_inputs_data: x.raw\n"));
   const std::string y = folder.path("y.npy");
   const Outcome outcome = stowage({"run", "--deploy", file, "--output", y});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(holds(outcome.out, "nothing here depends on winograd")) << outcome.out;
+  EXPECT_TRUE(holds(outcome.out, "nothing here depends on obfuscate")) << outcome.out;
   const Tensor tensor = read_npy(y);
   EXPECT_EQ(tensor.shape()[3], 2);
   EXPECT_EQ(values_of(tensor), (std::vector<double>{0, 2, 3, 0}));

@@ -58,7 +58,7 @@ TEST(Deploy, EveryKeyOfTheTableIsUnderstood) {
     const std::string key = page.substr(at + 1, end - at - 1);
     at = end + 1;
     if (key == "library_name") break;
-    if (key.find('_') == std::string::npos || key == "fp32_fp32") continue;
+    if (key.find('_') == std::string::npos || key.starts_with("fp")) continue;
     ++keys;
     int refusals = 0;
     for (const std::string& before : {std::string(), std::string("models:\n  m:\n    ")}) {
@@ -84,6 +84,11 @@ models:
     weight_file_path:
     runtime: cpu+gpu
     winograd: 0
+    obfuscate: 1
+    data_type: FP16_FP32
+    cl_mem_type: buffer
+    limit_opencl_kernel_time: 0
+    opencl_queue_window_size: 0
     subgraphs:
       - input_tensors: [a, b]
         input_shapes:
@@ -110,7 +115,13 @@ models:
   const Deployment& one = list[0];
   EXPECT_EQ(one.model, folder.path("sub/one.onnx"));
   EXPECT_EQ(one.threshold, 0.9);
-  EXPECT_EQ(one.ignored, (std::vector<std::string>{"target_abis", "winograd"}));
+  EXPECT_EQ(one.ignored, (std::vector<std::string>{"target_abis", "obfuscate"}));
+  EXPECT_TRUE(one.notes.empty());
+  EXPECT_EQ(one.device_threshold, 0.8);
+  EXPECT_EQ(one.device, "opencl");
+  EXPECT_TRUE(one.or_cpu);
+  EXPECT_EQ(one.memory, "buffer");
+  EXPECT_EQ(one.data_type, "fp16_fp32");
   EXPECT_FALSE(one.refusal.has_value());
   ASSERT_EQ(one.inputs.size(), 2u);
   EXPECT_EQ(one.inputs[0].shape, (std::vector<std::int64_t>{1, 2, 3, 4}));
@@ -133,6 +144,8 @@ models:
   EXPECT_EQ(list[1].inputs[0].shape, (std::vector<std::int64_t>{7}));
   EXPECT_EQ(list[1].inputs[0].most, 1);
   EXPECT_EQ(list[1].threshold, 0.5);
+  EXPECT_EQ(list[1].device_threshold, 0.5);
+  EXPECT_FALSE(list[1].device.has_value() || list[1].memory.has_value());
   EXPECT_EQ(choose_deployment(list, "two").name, "two");
   expect_error([&] { choose_deployment(list, ""); }, ErrorCode::usage, "--model: one, two");
   expect_error([&] { choose_deployment(list, "six"); }, ErrorCode::usage, "no model 'six'");
@@ -178,6 +191,10 @@ TEST(Deploy, BadFilesAreToldByLine) {
       {deployment("        validation_threshold: nan\n"), "d.yml:7: the threshold 'nan'"},
       {deployment("        validation_threshold: {tpu: 1}\n"), "d.yml:7: 'tpu' is no runtime"},
       {deployment("", "    num_threads: 0\n"), "d.yml:4: num_threads '0'"},
+      {deployment("", "    cl_mem_type: texture\n"), "d.yml:4: cl_mem_type 'texture' is unknown"},
+      {deployment("", "    winograd: 3\n"), "d.yml:4: winograd '3' is not possible; write 0, 2 or"},
+      {deployment("", "    limit_opencl_kernel_time: 2\n"), "is not possible; write 0 or 1"},
+      {deployment("", "    opencl_queue_window_size: -1\n"), "is not possible; write 0 or more"},
       {deployment("", "    num_threads: [1]\n"), "d.yml:4: 'num_threads' must be one value"},
       {deployment("", "    model_sha256_checksum: abc\n"), "d.yml:4: a SHA-256 has 64"},
       {"models: {m: {model_file_path: m, input_tensors: [x, x], output_tensors: y}}",
@@ -233,7 +250,68 @@ TEST(Deploy, NoCutCrashes) {
   }
 }
 
-// checklist 1.9, 5.7, 6.25: what is not here is a sentence
+// checklist 6.25: the keys of a device, and that the command line wins
+TEST(Deploy, KeysOfADevice) {
+  using Word = std::optional<std::string>;
+
+  struct {
+    std::string lines;
+    Word said;  ///< of the command line: the device
+    Word device, memory, data_type;
+    std::string notes;
+  } const cases[] = {
+      {"", {}, {}, {}, {}, ""},
+      {"runtime: gpu", {}, "opencl", {}, {}, ""},
+      {"runtime: gpu", "cpu", "cpu", {}, {}, ""},
+      {"runtime: cpu", "opencl:1", "opencl:1", {}, {}, ""},
+      {"runtime: cpu+gpu", {}, "opencl", {}, {}, ""},
+      {"cl_mem_type: Buffer", {}, {}, "buffer", {}, ""},
+      {"cl_mem_type: image", {}, {}, "image", {}, ""},
+      {"data_type: fp32_fp32", {}, {}, {}, "fp32", ""},
+      {"data_type: fp16_fp32", "opencl", "opencl", {}, "fp16_fp32", ""},
+      {"data_type: fp16_fp32", {}, {}, {}, "fp16_fp32", "d.yml:4: the CPU keeps fp32"},
+      {"winograd: 4", {}, {}, {}, {}, "d.yml:4: winograd has no effect: there is no Winograd"},
+      {"limit_opencl_kernel_time: 1", {}, {}, {}, {}, "d.yml:4: limit_opencl_kernel_time has no"},
+      {"opencl_queue_window_size: 8", {}, {}, {}, {}, "d.yml:4: opencl_queue_window_size has no"},
+  };
+
+  const TestFolder folder;
+  folder.write("m.onnx", model("Relu", {{"x", {2}}}, {"y", {2}}));
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.lines);
+    const std::string file =
+        folder.write("d.yml", deployment("", c.lines.empty() ? "" : "    " + c.lines + "\n"));
+    const Deployment d = read_deployments(file).at(0);
+    ModelOptions options;
+    options.device = c.said;
+    apply_deployment(d, model_ports(d.model), options);
+    EXPECT_EQ(options.device, c.device);
+    EXPECT_EQ(options.memory, c.memory);
+    EXPECT_EQ(options.data_type, c.data_type);
+    const std::string notes = deployment_notes(d, options);
+    EXPECT_TRUE(holds(notes, c.notes)) << notes;
+    EXPECT_EQ(notes.empty(), c.notes.empty()) << notes;
+    // All that the command line says stays.
+    options.memory = "image";
+    options.data_type = "fp32";
+    apply_deployment(d, model_ports(d.model), options);
+    EXPECT_EQ(options.memory, "image");
+    EXPECT_EQ(options.data_type, "fp32");
+  }
+}
+
+TEST(Deploy, WhereTheDeviceIsMissingTheCpuMayDo) {
+  DeviceArguments arguments;
+  arguments.device = "opencl:999";
+  expect_error([&] { open_device(arguments); }, ErrorCode::device, "");
+  arguments.or_cpu = true;
+  open_device(arguments);
+  EXPECT_FALSE(on_device(arguments));
+  EXPECT_FALSE(device_options(arguments, "default").has_value());
+  EXPECT_TRUE(holds(deployment_notes(Deployment{}, arguments), "note    the CPU computes: "));
+}
+
+// checklist 1.9, 5.7: what is not here is a sentence
 TEST(Deploy, WhatCannotRunHere) {
   struct {
     std::string line;
@@ -243,9 +321,8 @@ TEST(Deploy, WhatCannotRunHere) {
       {"platform: caffe", 4, "models of caffe cannot be read"},
       {"weight_file_path: w.bin", 4, "a file of weights"},
       {"quantize: 1", 4, "quantised"},
-      {"runtime: gpu", 5, "no OpenCL runtime"},
-      {"runtime: hexagon", 4, "no runtime 'hexagon'"},
-      {"data_type: fp16_fp32", 4, "the data type 'fp16_fp32'"},
+      {"runtime: hexagon", 4, "no runtime 'hexagon'; write cpu, gpu or cpu+gpu"},
+      {"data_type: bf16_fp32", 4, "the data type 'bf16_fp32'"},
   };
 
   const TestFolder folder;

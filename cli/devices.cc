@@ -7,10 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "base/cpus.h"
 #include "cli/cli.h"
+#include "cli/opencl.h"
 #include "cli/rates.h"
+#include "stowage/error.h"
 #include "stowage/machine.h"
 
 namespace stowage::cli {
@@ -27,13 +30,59 @@ std::string instruction_set(int lanes) {
 #endif
 }
 
+struct OpenCl {
+  std::vector<DeviceFacts> devices;
+  std::string none;  ///< why there are none
+};
+
+OpenCl find_opencl() {
+  try {
+    return {list_opencl(), ""};
+  } catch (const Error& e) {
+    return {{}, e.sentence()};
+  }
+}
+
+std::string text_of(std::size_t number, const DeviceFacts& facts) {
+  constexpr int kMegabyte = 20, kKilobyte = 10;  // powers of 2
+  const std::string images =
+      facts.images ? fmt::format("images up to {}x{}", facts.image_width, facts.image_height)
+                   : "no images";
+  return fmt::format("opencl:{}  {}, {}, {}, {} MB{}, {} KB local\n", number, facts.name,
+                     facts.driver, images, facts.memory_bytes >> kMegabyte,
+                     facts.unified ? " shared with the CPU" : "", facts.local_bytes >> kKilobyte);
+}
+
+Json json_of(std::size_t number, const DeviceFacts& facts) {
+  Json out;
+  out["device"] = fmt::format("opencl:{}", number);
+  out["name"] = facts.name;
+  out["driver"] = facts.driver;
+  out["images"] = facts.images;
+  out["image_width"] = facts.image_width;
+  out["image_height"] = facts.image_height;
+  out["allocation_bytes"] = facts.allocation_bytes;
+  out["memory_bytes"] = facts.memory_bytes;
+  out["alignment"] = facts.alignment;
+  out["group_items"] = facts.group_items;
+  out["local_bytes"] = facts.local_bytes;
+  out["unified"] = facts.unified;
+  const DeviceRates measured = load_device_rates("", facts);
+  Json& rates = out["rates"];
+  for (const DeviceRateName& r : device_rate_names()) rates[r.name] = measured.*r.member;
+  return out;
+}
+
 int run(bool json, std::ostream& out) {
   const int threads = available_cpus();
   const int lanes = vector_lanes();
   const std::string set = instruction_set(lanes);
+  const OpenCl opencl = find_opencl();
   if (!json) {
     out << fmt::format("cpu  {}, {}, {} f32 lanes, {} thread{}\n", processor_name(), set, lanes,
                        threads, threads == 1 ? "" : "s");
+    for (std::size_t i = 0; i < opencl.devices.size(); ++i) out << text_of(i, opencl.devices[i]);
+    if (!opencl.none.empty()) out << "opencl  none: " << one_line(opencl.none) << "\n";
     return 0;
   }
   Json cpu;
@@ -44,6 +93,10 @@ int run(bool json, std::ostream& out) {
   cpu["threads"] = threads;
   Json all;
   all["devices"] = Json::array({cpu});
+  for (std::size_t i = 0; i < opencl.devices.size(); ++i) {
+    all["devices"].push_back(json_of(i, opencl.devices[i]));
+  }
+  if (!opencl.none.empty()) all["opencl_none"] = opencl.none;
   out << json_text(all) << "\n";
   return 0;
 }

@@ -38,12 +38,6 @@ std::pair<std::string, std::string> assign(std::string_view option, const std::s
   return {*name, value};
 }
 
-void add_device_options(CLI::App* command, std::string& device, std::optional<int>& threads) {
-  command->add_option("--device", device, "Where to compute: cpu (the default) or opencl[:N]")
-      ->type_name("DEVICE");
-  command->add_option("--threads", threads, "Threads to use (default: every CPU)")->type_name("N");
-}
-
 void add_model_options(CLI::App* command, ModelOptions& options) {
   command->add_option("MODEL", options.model, "The model, an ONNX or TFLite file")->required();
   command
@@ -62,7 +56,7 @@ void add_model_options(CLI::App* command, ModelOptions& options) {
                    "What 'stowage calibrate' measured (default: the file it writes); round numbers "
                    "where there is none, or with 'default'")
       ->type_name("FILE");
-  add_device_options(command, options.device, options.threads);
+  add_device_options(command, options, options.threads);
 }
 
 void add_format_options(CLI::App* command, ModelOptions& options) {
@@ -77,20 +71,6 @@ void add_format_options(CLI::App* command, ModelOptions& options) {
                    "The order in which an output is wanted, likewise")
       ->type_name("NAME=FORMAT")
       ->allow_extra_args(false);
-}
-
-void check_device(const std::string& device) {
-  if (device == "cpu") return;
-  std::string_view rest = device;
-  if (rest.starts_with("opencl")) {
-    rest.remove_prefix(6);
-    const bool number = rest.size() >= 2 && rest[0] == ':' &&
-                        rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
-    if (rest.empty() || number) {
-      fail(ErrorCode::device, "there is no OpenCL runtime in this build; use --device cpu");
-    }
-  }
-  fail(ErrorCode::usage, "--device '", device, "' is unknown; choose cpu or opencl[:N]");
 }
 
 int thread_count(const std::optional<int>& threads) {
@@ -197,6 +177,7 @@ Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
   prepared.options.threads = thread_count(options.threads);
   prepared.options.planner = parse_planner(options.planner);
   prepared.options.rates = load_rates(options.rates);
+  prepared.options.device = device_options(options, options.rates);
   const Stopwatch watch;
   ImportOptions import_options;
   import_options.shapes = shapes;
@@ -267,6 +248,7 @@ Loaded load_model(const ModelOptions& options, Prepared prepared) {
   const Trail trail("preparing", options.model);
   const Stopwatch watch;
   loaded.plan = make_plan(std::move(prepared.graph), prepared.options);
+  loaded.device = options.opened;
   loaded.plan_ms = watch.ms();
   return loaded;
 }

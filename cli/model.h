@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/cli.h"
+#include "cli/device.h"
 #include "cli/formats.h"
 #include "cli/io/model_ports.h"
 #include "stowage/model.h"
@@ -22,8 +23,8 @@ namespace stowage::cli {
 
 using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 
-struct ModelOptions {
-  std::string model, device = "cpu", planner = "optimal", rates;
+struct ModelOptions : DeviceArguments {
+  std::string model, planner = "optimal", rates;
   std::vector<std::string> shapes, input_formats, output_formats;
   std::optional<int> threads;
   /// Of a deployment file; what the command line says wins.
@@ -35,12 +36,6 @@ struct ModelOptions {
 void add_model_options(CLI::App* command, ModelOptions& options);
 /// --input-format, --output-format.
 void add_format_options(CLI::App* command, ModelOptions& options);
-/// --device and --threads alone.
-void add_device_options(CLI::App* command, std::string& device, std::optional<int>& threads);
-
-/// Throws Error(usage) for what is no device, Error(device) for one that is not here.
-void check_device(const std::string& device);
-
 /// As given, or every CPU that this process may use.
 int thread_count(const std::optional<int>& threads);
 
@@ -91,6 +86,7 @@ Prepared prepare_model(const ModelOptions& options, ModelPorts& model,
 
 struct Loaded {
   std::shared_ptr<const Plan> plan;
+  std::shared_ptr<Device> device;  ///< for a Session of the plan; null: the CPU
   std::map<std::string, DataFormat> input_formats, output_formats;  ///< as in Prepared
   double import_ms = 0, plan_ms = 0;
 };

@@ -37,12 +37,15 @@ WhyNot answer(const PlanCommandOptions& options, const Prepared& prepared) {
 int run(PlanCommandOptions options, std::ostream& out) {
   check_deploy_options("plan", "MODEL", !options.model.empty(), options.deploy,
                        options.deployed_model);
-  check_device(options.device);
+  check_device(options, !options.deploy.empty());
   parse_planner(options.planner);
   const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
   ModelPorts model = model_ports(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
-  if (deployment.has_value() && !options.json) out << ignored_note(*deployment);
+  check_device(options, false);
+  // A file of limits says all that a plan needs.
+  if (options.device_limits.empty()) open_device(options);
+  if (deployment.has_value() && !options.json) out << deployment_notes(*deployment, options);
   const Prepared prepared = prepare_model(options, model, [&] {
     return bound_shapes(options, deployment.has_value() ? &*deployment : nullptr, model);
   });

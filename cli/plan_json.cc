@@ -124,6 +124,13 @@ Json plan_json(const PlanReport& plan, const std::string& model) {
   json["arena"]["steps"] = plan.steps.size();
   json["arena"]["blocks"] = blocks_json(plan.arena);
   json["simplify"] = plan.history;
+  json["avoided"] = Json::array();
+  for (const PlanReport::Avoided& avoided : plan.avoided) {
+    Json item;
+    item["kernel"] = avoided.kernel;
+    item["device"] = avoided.device;
+    json["avoided"].push_back(std::move(item));
+  }
   return json;
 }
 

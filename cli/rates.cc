@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/text.h"
 #include "base/trail.h"
@@ -29,6 +30,15 @@ constexpr RateName kRateNames[] = {
     {"call_us", &Rates::call_us, "us", "a step, whatever it does"},
 };
 
+constexpr DeviceRateName kDeviceRateNames[] = {
+    {"gflops", &DeviceRates::gflops, "GFLOP/s", "a convolution"},
+    {"gb_per_s", &DeviceRates::gb_per_s, "GB/s", "an elementwise kernel"},
+    {"launch_us", &DeviceRates::launch_us, "us", "a kernel, whatever it does"},
+    {"upload_gb_per_s", &DeviceRates::upload_gb_per_s, "GB/s", "from host memory"},
+    {"download_gb_per_s", &DeviceRates::download_gb_per_s, "GB/s", "to host memory"},
+    {"crossing_us", &DeviceRates::crossing_us, "us", "a transfer, whatever its size"},
+};
+
 /// Rates belong to a processor and the width of its vectors.
 std::string machine_key() { return text(processor_name(), ", ", vector_lanes(), " lanes"); }
 
@@ -42,9 +52,10 @@ Json read_json(const std::string& file) {
   return json;
 }
 
-Rates rates_of(const Json& json) {
-  Rates rates;
-  for (const RateName& r : kRateNames) {
+/// What `json` has of them; the others stay.
+template <class Rates, class Names>
+void read_rates(const Json& json, const Names& names, Rates& rates) {
+  for (const auto& r : names) {
     if (!json.is_object() || !json.contains(r.name)) continue;
     const Json& item = json[r.name];
     const double value = item.is_number() ? item.get<double>() : 0;
@@ -53,12 +64,40 @@ Rates rates_of(const Json& json) {
     }
     rates.*r.member = value;
   }
-  return rates;
+}
+
+/// The file that there is, and where it is not the user's own there may be none.
+std::optional<Json> find_json(const std::string& file) {
+  const std::string path = file.empty() ? rates_file() : file;
+  std::error_code ignored;
+  if (file.empty() && (path.empty() || !std::filesystem::exists(path, ignored))) return {};
+  const Trail trail("reading", path);
+  return read_json(path);
+}
+
+/// Of a file that may not be there yet.
+Json json_to_change(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) return read_json(file);
+  Json json;
+  json["machines"] = Json::object();
+  return json;
+}
+
+void write_json(const std::string& file, const Json& json) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
+  OutputFile out(file);
+  out.write(json_text(json) + "\n");
+  out.commit();
 }
 
 }  // namespace
 
 std::span<const RateName> rate_names() { return kRateNames; }
+
+std::span<const DeviceRateName> device_rate_names() { return kDeviceRateNames; }
 
 std::string processor_name() {
   std::ifstream info("/proc/cpuinfo");
@@ -78,31 +117,51 @@ std::string rates_file() {
 }
 
 Rates load_rates(const std::string& file) {
-  if (file == "default") return {};
-  const std::string path = file.empty() ? rates_file() : file;
-  std::error_code ignored;
-  if (file.empty() && (path.empty() || !std::filesystem::exists(path, ignored))) return {};
-  const Trail trail("reading", path);
-  const Json json = read_json(path);
-  const auto found = json["machines"].find(machine_key());
-  if (found != json["machines"].end()) return rates_of(*found);
-  if (file.empty()) return {};
-  fail(ErrorCode::bad_input, "there are no rates for this machine (", machine_key(),
-       "); run 'stowage calibrate --rates ", file, "'");
+  Rates rates;
+  if (file == "default") return rates;
+  const std::optional<Json> json = find_json(file);
+  if (!json.has_value()) return rates;
+  const Trail trail("reading", file.empty() ? rates_file() : file);
+  const auto found = (*json)["machines"].find(machine_key());
+  if (found != (*json)["machines"].end()) {
+    read_rates(*found, kRateNames, rates);
+  } else if (!file.empty() && !json->contains("devices")) {
+    fail(ErrorCode::bad_input, "there are no rates for this machine (", machine_key(),
+         "); run 'stowage calibrate --rates ", file, "'");
+  }
+  return rates;
 }
 
 void save_rates(const std::string& file, const Rates& rates) {
   const Trail trail("writing", file);
-  Json json;
-  std::error_code ignored;
-  if (std::filesystem::exists(file, ignored)) json = read_json(file);
+  Json json = json_to_change(file);
   Json& machine = json["machines"][machine_key()];
   for (const RateName& r : kRateNames) machine[r.name] = rates.*r.member;
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
-  OutputFile out(file);
-  out.write(json_text(json) + "\n");
-  out.commit();
+  write_json(file, json);
+}
+
+std::string device_key(const DeviceFacts& facts) { return text(facts.name, ", ", facts.driver); }
+
+DeviceRates load_device_rates(const std::string& file, const DeviceFacts& facts) {
+  DeviceRates rates = facts.rates;
+  if (file == "default") return rates;
+  const std::optional<Json> json = find_json(file);
+  if (!json.has_value() || !json->contains("devices")) return rates;
+  const Trail trail("reading", file.empty() ? rates_file() : file);
+  const Json& devices = (*json)["devices"];
+  const auto found = devices.is_object() ? devices.find(device_key(facts)) : devices.end();
+  if (found != devices.end()) read_rates(*found, kDeviceRateNames, rates);
+  return rates;
+}
+
+void save_device_rates(const std::string& file, const DeviceFacts& facts,
+                       const DeviceRates& rates) {
+  const Trail trail("writing", file);
+  Json json = json_to_change(file);
+  if (!json["devices"].is_object()) json["devices"] = Json::object();
+  Json& device = json["devices"][device_key(facts)];
+  for (const DeviceRateName& r : kDeviceRateNames) device[r.name] = rates.*r.member;
+  write_json(file, json);
 }
 
 }  // namespace stowage::cli

@@ -2,6 +2,7 @@
 // The file in which `stowage calibrate` keeps what machines do a second.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "cli/cli.h"
@@ -15,13 +16,24 @@ std::string processor_name();
 /// Where rates are kept by default: below XDG_CONFIG_HOME or ~/.config; empty without either.
 std::string rates_file();
 
-/// The rates of this machine: from `file`, which must have them; from rates_file() when `file` is
+/// The rates of this machine: from `file`, which must have them unless it has those of a device;
+/// from rates_file() when `file` is
 /// empty, and the built-in ones when that has none; the built-in ones for "default".
 /// Throws Error(bad_input).
 Rates load_rates(const std::string& file);
 
 /// Puts them into the file; those of other machines stay. Throws Error(bad_input).
 void save_rates(const std::string& file, const Rates& rates);
+
+/// As devices are called in files: "name, driver".
+std::string device_key(const DeviceFacts& facts);
+
+/// The rates of the device, from the files that load_rates reads; those of the facts where no file
+/// has them, and for "default". Throws Error(bad_input).
+DeviceRates load_device_rates(const std::string& file, const DeviceFacts& facts);
+
+/// Puts them into the file; all others stay. Throws Error(bad_input).
+void save_device_rates(const std::string& file, const DeviceFacts& facts, const DeviceRates& rates);
 
 /// A member of Rates, as files and tables call it.
 struct RateName {
@@ -32,5 +44,15 @@ struct RateName {
 };
 
 std::span<const RateName> rate_names();
+
+/// Likewise of DeviceRates.
+struct DeviceRateName {
+  const char* name;
+  double DeviceRates::*member;
+  const char* unit;
+  const char* meaning;
+};
+
+std::span<const DeviceRateName> device_rate_names();
 
 }  // namespace stowage::cli

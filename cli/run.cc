@@ -47,7 +47,7 @@ Preprocess preprocess_of(const RunOptions& options) {
 void check_options(const RunOptions& options) {
   check_deploy_options("run", "MODEL", !options.model.empty(), options.deploy,
                        options.deployed_model);
-  check_device(options.device);
+  check_device(options, !options.deploy.empty());
   parse_planner(options.planner);
   thread_count(options.threads);
   preprocess_of(options);
@@ -191,13 +191,14 @@ class Run {
 
   int act() {
     check_options(options_);
+    if (options_.deploy.empty()) open_device(options_);
     const std::optional<Deployment> deployment =
         take_deployment(options_.deploy, options_.deployed_model, options_);
     ModelPorts model = model_ports(options_.model);
-    if (deployment.has_value()) {
-      out_ << ignored_note(*deployment);
-      apply_deployment(*deployment, model, options_);
-    }
+    if (deployment.has_value()) apply_deployment(*deployment, model, options_);
+    check_device(options_, false);
+    open_device(options_);
+    if (deployment.has_value()) out_ << deployment_notes(*deployment, options_);
     const Deployment* deployed = deployment.has_value() ? &*deployment : nullptr;
     std::vector<std::string> labels;
     if (!options_.labels.empty()) labels = read_labels(options_.labels);
@@ -212,7 +213,7 @@ class Run {
       return shapes;
     };
     const Loaded loaded = load_model(options_, prepare_model(options_, model, bind));
-    Session session(loaded.plan);
+    Session session(loaded.plan, loaded.device);
     if (deployment.has_value()) check_outputs(*deployment, session.outputs());
     out_formats_ = loaded.output_formats;
     const int scores = options_.top > 0 ? classification(session.outputs()) : -1;

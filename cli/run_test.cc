@@ -310,6 +310,14 @@ TEST(CliCheck, OneLineAFolder) {
   EXPECT_EQ(lines[7], "2 passed, 4 failed, 1 skipped");
   const Outcome strict = stowage({"check", folder.path("all/b_close"), "--rtol", "1e-6"});
   EXPECT_EQ(strict.code, 1);
+  // c_wrong is alike to 0.99979.
+  EXPECT_EQ(stowage({"check", folder.path("all/c_wrong"), "--cosine", "0.999"}).code, 0);
+  const Outcome unlike = stowage({"check", folder.path("all/c_wrong"), "--cosine", "0.9999"});
+  EXPECT_EQ(unlike.code, 1);
+  EXPECT_NE(unlike.out.find("output 'y' has a similarity of 0.9997"), std::string::npos)
+      << unlike.out;
+  const Outcome shape = stowage({"check", folder.path("all/d_shape"), "--cosine", "0.1"});
+  EXPECT_NE(shape.out.find("has shape [2, 2], expected [4]"), std::string::npos) << shape.out;
   const Outcome good = stowage({"check", folder.path("all/a_good")});
   EXPECT_EQ(good.out, "PASS a_good\n1 passed, 0 failed, 0 skipped\n");
   EXPECT_EQ(good.code, 0);

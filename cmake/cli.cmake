@@ -30,6 +30,10 @@ const char* const kPlanPage = R\"PAGE(${plan_page_text})PAGE\";
   target_link_libraries(stowage_cli PUBLIC stowage stowage_import CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json
                                     PRIVATE PNG::PNG PkgConfig::turbojpeg PkgConfig::yaml_cpp
                                             PkgConfig::libcrypto)
+  if(TARGET stowage_opencl)
+    target_link_libraries(stowage_cli PUBLIC stowage_opencl)
+    set_property(SOURCE ${PROJECT_SOURCE_DIR}/cli/opencl.cc APPEND PROPERTY COMPILE_DEFINITIONS STOWAGE_HAS_OPENCL)
+  endif()
   add_executable(stowage_main ${PROJECT_SOURCE_DIR}/cli/main.cc)
   set_target_properties(stowage_main PROPERTIES OUTPUT_NAME stowage)
   target_compile_options(stowage_main PRIVATE ${warnings})

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# stowage::stowage and stowage::import for find_package(stowage), and stowage.pc.
+# stowage::stowage, stowage::import and stowage::opencl for find_package(stowage), and stowage.pc.
 include(CMakePackageConfigHelpers)
 set(install_targets stowage)
 if(TARGET stowage_import)
   list(APPEND install_targets stowage_import)
   set_target_properties(stowage_import PROPERTIES EXPORT_NAME import)
 endif()
+if(TARGET stowage_opencl)
+  list(APPEND install_targets stowage_opencl)
+  set_target_properties(stowage_opencl PROPERTIES EXPORT_NAME opencl)
+endif()
 install(TARGETS ${install_targets} EXPORT stowage_targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET stowage_main)
   install(TARGETS stowage_main RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/devices DESTINATION ${CMAKE_INSTALL_DATADIR}/stowage)
 endif()
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stowage)
 install(EXPORT stowage_targets NAMESPACE stowage:: DESTINATION ${config_dir})

@@ -2,6 +2,11 @@
 // This machine, as far as plans depend on it.
 #pragma once
 
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stowage/device.h"
 #include "stowage/model.h"
 
 namespace stowage {
@@ -13,5 +18,23 @@ int vector_lanes();
 /// What one thread of this machine does, for PlanOptions::rates; takes about a second. Others who
 /// use the machine meanwhile make the rates less certain, not lower.
 Rates measure_rates();
+
+/// What an open device does, for DeviceOptions::facts; takes seconds, most of them for the driver
+/// to build programs. Throws Error(device, limit).
+DeviceRates measure_device_rates(const std::shared_ptr<Device>& device);
+
+/// What became of a kernel of a device, tried on small tensors.
+struct KernelCheck {
+  std::string kernel;
+  std::string problem;  ///< empty: its results are the CPU's
+
+  bool passed() const { return problem.empty(); }
+};
+
+/// Runs every kernel that there is for devices on the device and on the CPU, in images and in
+/// buffers, stored as f32 and as f16. A kernel of which a driver refuses the program has failed. In
+/// the order in which operators list them; takes seconds, most of them for the driver to build
+/// programs.
+std::vector<KernelCheck> selftest(const std::shared_ptr<Device>& device);
 
 }  // namespace stowage

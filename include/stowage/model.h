@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "stowage/data_format.h"
+#include "stowage/device.h"
 #include "stowage/tensor.h"
 
 namespace stowage {
@@ -124,6 +125,15 @@ struct Rates {
   double call_us = 0.2;                    ///< of a step, whatever it does
 };
 
+/// A device that a plan may use beside the CPU, and how.
+struct DeviceOptions {
+  DeviceFacts facts;   ///< of the device, or of one that is not here
+  bool images = true;  ///< tensors may lie in images; else all are in buffers
+  bool half = false;   ///< f32 tensors are kept as f16 there; arithmetic stays f32
+  /// Names of kernels that do not run there, as those that failed `selftest`.
+  std::vector<std::string> avoid = {};
+};
+
 struct PlanOptions {
   int threads = 1;  ///< that a session of the plan runs on, the caller included; 1 to 256
   /// Runs `simplify` first, unless the graph has been simplified already.
@@ -132,6 +142,7 @@ struct PlanOptions {
   /// rule: MACE's lists and its pass forward. source: every value in the order of the file.
   enum class Planner { optimal, rule, source } planner = Planner::optimal;
   Rates rates;
+  std::optional<DeviceOptions> device;  ///< without one everything runs on the CPU
   /// Layouts in which the caller will give inputs and take outputs, by name; by default
   /// row-major in source order. The planner counts the conversion between that and the layout of
   /// the plan, and has nothing to convert where a kernel reads or writes it. It binds nobody:
@@ -173,8 +184,10 @@ class Session {
   /// Starts the threads that the plan was made for, the caller being one of them, but no more than
   /// the process has CPUs (its affinity and the CPU limits of its control groups). Between runs
   /// they sleep. The result does not depend on their number. Throws Error(usage) without a plan,
-  /// Error(limit) when memory or threads are short.
-  explicit Session(std::shared_ptr<const Plan> plan);
+  /// Error(limit) when memory or threads are short, and for a plan with steps on a device
+  /// Error(usage) without one, Error(device) for one that has less than the plan was made for, or
+  /// whose driver fails.
+  explicit Session(std::shared_ptr<const Plan> plan, std::shared_ptr<Device> device = nullptr);
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -193,7 +206,8 @@ class Session {
                  std::span<const float> norm = {});
 
   /// Computes. Throws Error(usage) when an input was never set, Error(bad_input) for what only the
-  /// data can show (an index out of range), nothing else.
+  /// data can show (an index out of range), Error(device) when the driver of a device fails,
+  /// nothing else.
   /// Denormals of f32 and f64 are zero meanwhile, as operands and as results, in this thread and in
   /// all others that work (FTZ and DAZ on x86, FPCR.FZ on Arm); this thread's mode comes back at
   /// the end. What only moves keeps its bits, and so do set_input and read_output.
@@ -208,7 +222,12 @@ class Session {
   int input_index(std::string_view name) const;
   int output_index(std::string_view name) const;
 
-  /// Called after every step with its index, when set; for tools.
+  /// Microseconds that the device took for a step of the last run; negative for a step of the CPU,
+  /// and where the device was not opened to measure.
+  double step_us(int step) const;
+
+  /// Called after every step with its index, when set; for tools. A step of a device has only been
+  /// enqueued then.
   void on_step(std::function<void(int step)> observer);
 
  private:

@@ -103,6 +103,13 @@ struct PlanReport {
   double cost_us = 0, rule_cost_us = 0, source_cost_us = 0;
   double lower_bound_us = 0;         ///< equals cost_us when proved optimal
   std::vector<std::string> history;  ///< what simplify did, one line a patch
+
+  /// A kernel that some node could have run, had it not been in DeviceOptions::avoid.
+  struct Avoided {
+    std::string kernel, device;
+  };
+
+  std::vector<Avoided> avoided;  ///< each kernel once
 };
 
 /// Copies it from the plan.

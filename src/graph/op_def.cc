@@ -182,6 +182,18 @@ std::vector<Layout> OfferRequest::candidates(ValueId value) const {
   return out;
 }
 
+std::vector<Operand> OfferRequest::device_candidates(ValueId value) const {
+  std::vector<Operand> out;
+  for (const int id : candidates_of[static_cast<std::size_t>(value)]) {
+    const Format& f = formats[id];
+    if (f.place.device == 0) continue;
+    out.push_back(f.layout);
+    out.back().place = f.place;
+    out.back().dtype = f.dtype;
+  }
+  return out;
+}
+
 void link_elementwise(const NodeRef& node, AxisLinks& links) {
   for (int o = 0; o < node.output_count(); ++o) {
     if (!node.has_output(o)) continue;
@@ -224,8 +236,10 @@ std::vector<const KernelDef*> all_kernels() {
   std::vector<const KernelDef*> all = {&kReferenceKernel};
   for (const auto* family : op_families()) {
     for (const OpDef& op : *family) {
-      for (const KernelDef* def : op.kernels) {
-        if (std::find(all.begin(), all.end(), def) == all.end()) all.push_back(def);
+      for (const auto kernels : {op.kernels, op.device_kernels}) {
+        for (const KernelDef* def : kernels) {
+          if (std::find(all.begin(), all.end(), def) == all.end()) all.push_back(def);
+        }
       }
     }
   }

@@ -20,6 +20,7 @@
 
 #include "graph/graph.h"
 #include "kernels/kernel.h"
+#include "stowage/device.h"
 #include "tensor/format.h"
 
 namespace stowage {
@@ -155,10 +156,23 @@ struct Offer {
   std::string_view name() const { return relabel ? "relabel" : call.name(); }
 };
 
+/// What of a device a plan may use. It is device 1.
+struct DeviceTarget {
+  DeviceFacts facts;
+  bool images = true;        ///< layouts with y, x and lane lie in images where these fit
+  DType store = DType::f32;  ///< of f32 values: f32 or f16
+  std::vector<std::string> avoid = {};  ///< DeviceOptions::avoid
+
+  /// An operand of this layout: an image where it is one that the device can have, else a buffer.
+  /// Nothing where the device has room for neither, or its kernels know no such elements.
+  std::optional<Operand> operand(const Value& value, const Layout& layout) const;
+};
+
 /// What a plan is made for.
 struct Target {
   int lanes = 4;  ///< f32 lanes of the widest instruction set in use: the channel block
   int threads = 1;
+  std::optional<DeviceTarget> device = {};
 };
 
 /// The best target of this machine.
@@ -177,6 +191,8 @@ struct OfferRequest {
   /// Layouts that a value may have so far where its elements lie in host memory as they are;
   /// row-major is always among them.
   std::vector<Layout> candidates(ValueId value) const;
+  /// Likewise on the device, with the operand that each is.
+  std::vector<Operand> device_candidates(ValueId value) const;
 };
 
 /// Unions of axes and names for them; see name_axes.
@@ -287,9 +303,11 @@ struct OpDef {
   /// nothing where it cannot. Needs scaled_axes.
   std::optional<Rewritten> (*take_scale_shift)(const NodeRef&, const ScaleShift&) = nullptr;
   void (*reference)(const ReferenceArgs&) = nullptr;
+  /// On the CPU, and on the device of the target where it has one.
   void (*offers)(const OfferRequest&, std::vector<Offer>&) = nullptr;
-  /// The kernels that `offers` chooses among.
+  /// The kernels that `offers` chooses among: the CPU's, and the device's.
   std::span<const KernelDef* const> kernels = {};
+  std::span<const KernelDef* const> device_kernels = {};
   void (*axes)(const NodeRef&, AxisLinks&) = link_elementwise;
   /// The node as a post on its input `x`, if that is all it is; `Post::input` is the input of this
   /// node that would be the operand. Its broadcast is found by the pass that fuses it.

@@ -2,6 +2,7 @@
 #include "kernels/kernel.h"
 
 #include "base/text.h"
+#include "kernels/launch.h"
 
 namespace stowage {
 
@@ -17,6 +18,10 @@ KernelCall KernelCall::read(const KernelDef& def, Archive& in) {
 void KernelCall::write(Archive& out) const {
   // A writer changes nothing.
   if (params_ != nullptr) def_->fields(out, const_cast<void*>(params_.get()));
+}
+
+Launch KernelCall::launch(const LaunchArgs& args) const {
+  return def_->launch(params_.get(), args);
 }
 
 std::vector<std::byte> KernelCall::bytes() const {

@@ -22,6 +22,8 @@
 namespace stowage {
 
 class ThreadPool;
+struct Launch;
+struct LaunchArgs;
 struct Post;
 
 /// What a kernel is called with. Inputs that are absent are null.
@@ -61,7 +63,8 @@ struct BindArgs {
   }
 };
 
-/// A row of a table of kernels. Contract of `run`: tails of inputs hold zero; the kernel leaves
+/// A row of a table of kernels: one of the CPU has `bind` and `run`, one of a device `launch`.
+/// Contract of `run`: tails of inputs hold zero; the kernel leaves
 /// zero in the tails of its outputs and does not touch gaps. Buffers are 64-byte aligned and may be
 /// read up to 64 bytes behind their last cell.
 struct KernelDef {
@@ -74,6 +77,7 @@ struct KernelDef {
   bool (*takes)(std::span<const Post>) = nullptr;
   /// Only a reference may: it throws Error(bad_input) for what only the data can show.
   bool may_throw = false;
+  Launch (*launch)(const void* params, const LaunchArgs&) = nullptr;
 };
 
 namespace kernel_detail {
@@ -182,6 +186,9 @@ class KernelCall {
   BoundKernel bind(const BindArgs& args = {}) const {
     return {*def_, def_->bind(params_.get(), args)};
   }
+
+  /// Of a kernel that has one.
+  Launch launch(const LaunchArgs& args) const;
 
   std::vector<std::byte> bytes() const;
   /// "max_pool {kind=1 w={...}}"

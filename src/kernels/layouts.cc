@@ -32,6 +32,33 @@ std::string spatial_text(const Shape& shape) {
   return out;
 }
 
+namespace {
+
+bool is_picture(const Shape& shape) {
+  return shape.rank() == 4 && std::ranges::all_of(std::string_view("nchw"), [&](char c) {
+           return shape.index_of(Axis(std::string_view(&c, 1))) >= 0;
+         });
+}
+
+}  // namespace
+
+Layout texels_along(const Shape& shape, int axis) {
+  std::string rows, columns;
+  const std::string_view along = shape.axis(axis).name();
+  const bool channel_major = is_picture(shape) && along == "c";
+  for (int i = 0; i < shape.rank(); ++i) {
+    const std::string_view name = shape.axis(i).name();
+    if (i == axis) continue;
+    std::string& side = channel_major && name == "w" ? columns : rows;
+    side += text(side.empty() ? "" : " ", name);
+  }
+  return Layout::parse(text("y:(", rows, ") x:(", along, "/4 ", columns, ") lane:", along, "%4"));
+}
+
+Layout texels(const Shape& shape) {
+  return texels_along(shape, is_picture(shape) ? shape.index_of(Axis("c")) : shape.rank() - 1);
+}
+
 Layout padded_vector(const Shape& shape, std::int64_t block) {
   if (shape.rank() == 0) return Layout::row_major(shape);
   int axis = 0;

@@ -23,4 +23,12 @@ std::string spatial_text(const Shape& shape);
 /// bias and slopes can be read in whole blocks.
 Layout padded_vector(const Shape& shape, std::int64_t block);
 
+/// An image with texels along `axis`: MACE's channel-major one where that is c of n c h w, else a
+/// row for every index of the other axes.
+Layout texels_along(const Shape& shape, int axis);
+
+/// The image in which devices keep activations: channel-major for a value over n c h w, else with
+/// texels along the last axis. Needs an axis.
+Layout texels(const Shape& shape);
+
 }  // namespace stowage

@@ -4,6 +4,7 @@
 
 #include "graph/import_rule.h"
 #include "graph/op_def.h"
+#include "kernels/window/pool_device.h"
 #include "ops/conv/pool.h"
 
 namespace stowage {
@@ -90,6 +91,7 @@ constexpr OpDef kOps[] = {{
     .reference = reference,
     .offers = offers,
     .kernels = kKernels,
+    .device_kernels = kPoolDeviceKernels,
     .axes = pool_axes,
 }};
 

@@ -2,6 +2,12 @@
 // Inference-time batch normalisation: one scale and one shift a channel.
 #include <cmath>
 
+#include "base/index.h"
+#include "base/text.h"
+#include "kernels/accessors.h"
+#include "kernels/expressions.h"
+#include "kernels/layouts.h"
+#include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/scale_shift/scale_shift.h"
@@ -144,6 +150,53 @@ bool takes(std::span<const Post> posts) {
 constexpr KernelDef kKernel = kernel_def<BatchNormParams, bind, run>("batch_norm", takes);
 constexpr const KernelDef* kKernels[] = {&kKernel};
 
+struct BatchNormDeviceParams {
+  float epsilon = 0;
+  Posts posts;
+
+  void fields(Archive& a) { a("epsilon", epsilon)("posts", posts); }
+};
+
+/// Vectors go along axis 1.
+void launch_batch_norm(const BatchNormDeviceParams& p, const LaunchArgs& args, Launch& launch) {
+  launch.source = "map";
+  const LaunchView& y = args.out[0];
+  const ResultPlace place = decoded_place(y);
+  ResultPlace channels = place;
+  channels.shape = Shape(place.shape.axes().first(2), place.shape.extents().first(2));
+  launch.operands = {{"x", 0, false}};
+  std::string body = text(" v = ", broadcast_text("x", args.in[0], place), ";");
+  constexpr const char* kNames[] = {"scale", "bias", "mean", "variance"};
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = kNames[i];
+    launch.operands.push_back({name, i + 1, false});
+    body += text(" const VECTOR_y ", name,
+                 "_v = ", broadcast_text(name, args.in[idx(i + 1)], channels), ";");
+  }
+  launch.operands.push_back({"y", 0, true});
+  launch.scalars.push_back({"epsilon", p.epsilon});
+  body += " v = (v - mean_v) * (scale_v / sqrt(variance_v + epsilon)) + bias_v; POSTS(v);";
+  launch.defines = {{"COMPUTE(v)", text("do {", body, " } while (0)")}};
+  add_posts(launch, args, p.posts, place, 1);
+  launch.items = items_of(y);
+}
+
+constexpr KernelDef kDevice =
+    device_kernel_def<BatchNormDeviceParams, launch_batch_norm>("cl_batch_norm", takes);
+constexpr const KernelDef* kDeviceKernels[] = {&kDevice};
+
+void offer_device(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape &x = node.shape(0), &y = node.output().shape;
+  if (!request.target.device || y.elements() == 0) return;
+  DeviceOffer offer(request);
+  offer.in(0, texels(x));
+  for (int i = 1; i < 5; ++i) offer.in_texels(i, 0);
+  offer.out(texels(x).renamed(x.axes(), y.axes()));
+  offer.add(kDevice, BatchNormDeviceParams{node.attrs().real("epsilon", 1e-5f), node.node().posts},
+            8 * static_cast<double>(y.elements()), 0.5, out);
+}
+
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape& shape = node.shape(0);
@@ -151,6 +204,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     if (node.dtype(i) != DType::f32 || (i > 0 && node.constant(i) == nullptr)) return;
   }
   if (shape.rank() < 2) return;
+  offer_device(request, out);
   for (const Layout& layout : elementwise_layouts(request)) {
     std::vector<Axis> others(node.output().shape.axes().begin(), node.output().shape.axes().end());
     const Axis channel = others[1];
@@ -184,6 +238,7 @@ constexpr OpDef kBatchNorm[] = {{.name = "batch_norm",
                                  .reference = reference,
                                  .offers = offers,
                                  .kernels = kKernels,
+                                 .device_kernels = kDeviceKernels,
                                  .axes = link_images}};
 
 }  // namespace

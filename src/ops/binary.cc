@@ -2,6 +2,7 @@
 // Arithmetic of two or more operands with numpy's broadcasting.
 #include <cmath>
 
+#include "kernels/elementwise/map.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/scale_shift/scale_shift.h"
@@ -484,6 +485,7 @@ constexpr OpDef record(std::string_view name, std::string_view mace,
           .reference = reference_,
           .offers = offers,
           .kernels = elementwise_kernel(name),
+          .device_kernels = kMapKernels,
           .post = post};
 }
 

@@ -2,6 +2,7 @@
 // min(max(x, lo), hi)
 #include <limits>
 
+#include "kernels/elementwise/map.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/shapes.h"
@@ -86,6 +87,7 @@ constexpr OpDef kClip[] = {{.name = "clip",
                             .reference = reference,
                             .offers = offers,
                             .kernels = elementwise_kernel("clip"),
+                            .device_kernels = kMapKernels,
                             .post = post}};
 
 }  // namespace

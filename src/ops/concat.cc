@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // concat and split: the same cuts of one axis, in either direction.
 #include "kernels/copy/parts.h"
+#include "kernels/layouts.h"
 #include "ops/box_copy/box_copy.h"
+#include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/relabel.h"
 #include "ops/shapes.h"
@@ -120,6 +122,7 @@ void reference(const ReferenceArgs& args) {
 }
 
 constexpr const KernelDef* kKernels[] = {&kConcat, &kSplit};
+constexpr const KernelDef* kDeviceKernels[] = {&kJoin, &kCut};
 
 /// One layout for all: that of any part or of the whole.
 template <bool Split>
@@ -149,6 +152,46 @@ std::vector<Layout> layouts_of(const OfferRequest& request) {
   return layouts;
 }
 
+/// Operands that a kernel of a device has at most: the smallest number of images that OpenCL
+/// promises for reading is 128, its arguments take 1024 bytes, 72 an operand.
+constexpr int kMostParts = 12;
+
+template <bool Split>
+void offer_on_device(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const auto axis = static_cast<int>(node.facts().integer("axis", 0));
+  const int parts = Split ? node.output_count() : node.input_count();
+  const Ints split = node.facts().integers("split");
+  CutParams cut{axis, {}, {}};
+  std::int64_t begin = 0;
+  for (int i = 0; Split && i < parts; ++i) {
+    if (node.has_output(i)) {
+      cut.outputs.push_back(i);
+      cut.begins.push_back(begin);
+    }
+    begin += split[at(i)];
+  }
+  // MAX_WRITE_IMAGE_ARGS is 8 at least.
+  if (parts > (Split ? 8 : kMostParts)) return;
+  for (const bool plain : {false, true}) {
+    const auto layout = [&](const Shape& shape) {
+      return plain ? Layout::row_major(shape) : texels(shape);
+    };
+    DeviceOffer offer(request);
+    for (int i = 0; i < node.input_count(); ++i) {
+      if (node.has(i) && (!Split || i == 0)) offer.in(i, layout(node.shape(i)));
+    }
+    for (int o = 0; o < node.output_count(); ++o) {
+      if (node.has_output(o)) offer.out(layout(node.output(o).shape), o);
+    }
+    if constexpr (Split) {
+      offer.add(kCut, cut, 0, 1, out);
+    } else {
+      offer.add(kJoin, JoinParams{axis, parts}, 0, 1, out);
+    }
+  }
+}
+
 template <bool Split>
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
@@ -157,6 +200,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const Ints split = node.facts().integers("split");
   const int size = dtype_bytes(node.dtype(0));
   if (whole.elements() == 0) return;
+  if (request.target.device && whole.rank() > 0) offer_on_device<Split>(request, out);
   for (const Layout& layout : layouts_of<Split>(request)) {
     PartsParams params;
     params.axis = static_cast<int>(node.facts().integer("axis", 0));
@@ -262,6 +306,7 @@ constexpr OpDef kOps[] = {
      .reference = reference<false>,
      .offers = offers<false>,
      .kernels = std::span(kKernels).first<1>(),
+     .device_kernels = std::span(kDeviceKernels).first<1>(),
      .axes = link_positions},
     {.name = "split",
      .aliases = named<Onnx<"Split">, Tflite<"SPLIT", import_split>,
@@ -273,6 +318,7 @@ constexpr OpDef kOps[] = {
      .reference = reference<true>,
      .offers = offers<true>,
      .kernels = std::span(kKernels).last<1>(),
+     .device_kernels = std::span(kDeviceKernels).last<1>(),
      .axes = link_positions},
 };
 

@@ -6,7 +6,10 @@
 #include "base/text.h"
 #include "graph/import_rule.h"
 #include "graph/op_def.h"
+#include "kernels/window/conv_device.h"
+#include "kernels/window/depthwise_device.h"
 #include "ops/conv/depthwise.h"
+#include "ops/conv/device_conv.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
 #include "ops/scale_shift/scale_shift.h"
@@ -113,9 +116,11 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
       node.shape(1).elements() == 0) {
     return;
   }
+  if (request.target.device) offer_device_conv(request, out);
+  const std::size_t others = out.size();
   offer_depthwise(request, out);
   // With a multiplier as large as a block, each group by itself can be faster.
-  if (out.empty() || node.shape(1)[0] > node.shape(0)[1]) offer_pixel_conv(request, out);
+  if (out.size() == others || node.shape(1)[0] > node.shape(0)[1]) offer_pixel_conv(request, out);
 }
 
 void axes(const NodeRef& node, AxisLinks& links) { link_convolution(node, links, "o", "i"); }
@@ -184,6 +189,7 @@ constexpr ForeignName kNames[] = {{"onnx", "Conv"},
                                   {"tflite", "DEPTHWISE_CONV_2D", import_depthwise_conv_2d}};
 
 constexpr const KernelDef* kKernels[] = {&kConvBlocked, &kConvChannelsLast, &kConvDepthwise};
+constexpr const KernelDef* kDeviceKernels[] = {&kConvDevice, &kDepthwiseDevice};
 
 constexpr OpDef kOps[] = {{
     .name = "conv",
@@ -197,6 +203,7 @@ constexpr OpDef kOps[] = {{
     .reference = reference,
     .offers = offers,
     .kernels = kKernels,
+    .device_kernels = kDeviceKernels,
     .axes = axes,
 }};
 

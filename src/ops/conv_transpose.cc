@@ -12,6 +12,8 @@
 #include "base/text.h"
 #include "graph/import_rule.h"
 #include "graph/op_def.h"
+#include "kernels/window/conv_transpose_device.h"
+#include "ops/conv/device_conv.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
 #include "ops/scale_shift/scale_shift.h"
@@ -157,10 +159,12 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
-  if (node.dtype(0) != DType::f32 || request.target.lanes != tile_lanes() ||
-      node.output().shape.elements() == 0 || node.shape(0).elements() == 0) {
+  if (node.dtype(0) != DType::f32 || node.output().shape.elements() == 0 ||
+      node.shape(0).elements() == 0) {
     return;
   }
+  if (request.target.device) offer_device_conv_transpose(request, out);
+  if (request.target.lanes != tile_lanes()) return;
   offer(request, true, out);
   offer(request, false, out);
 }
@@ -221,6 +225,7 @@ constexpr OpDef kOps[] = {{
     .reference = reference,
     .offers = offers,
     .kernels = kKernels,
+    .device_kernels = kConvTransposeDeviceKernels,
     .axes = axes,
 }};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // depth_to_space and space_to_depth: channels become blocks of pixels, and back.
 #include "ops/box_copy/box_copy.h"
+#include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/relabel.h"
 #include "ops/shapes.h"
@@ -104,12 +105,38 @@ constexpr KernelDef kDepthToSpaceKernel = copy_row<BlocksParams>("depth_to_space
 constexpr KernelDef kSpaceToDepthKernel = copy_row<BlocksParams>("space_to_depth");
 constexpr const KernelDef* kKernels[] = {&kDepthToSpaceKernel, &kSpaceToDepthKernel};
 
+/// The coordinates n c h w of the side that is read, from those of the side that is written.
+template <bool ToSpace>
+MoveParams move_of(const NodeRef& node) {
+  const std::int64_t b = node.attrs().integer("blocksize", 1);
+  const bool crd = node.attrs().string("mode", "DCR") == "CRD";
+  const std::int64_t space = ToSpace ? node.output().shape[1] : node.shape(0)[1];
+  using Term = MoveParams::Term;
+  MoveParams move;
+  move.input.resize(4);
+  move.input[0] = along(0);
+  // Channel `deep` is c, and the block's row and column.
+  const std::int64_t of_c = crd ? b * b : 1, of_row = crd ? b : b * space,
+                     of_column = crd ? 1 : space;
+  if (ToSpace) {
+    move.input[1].terms = {Term{1, 1, 0, of_c}, Term{2, 1, b, of_row}, Term{3, 1, b, of_column}};
+    move.input[2].terms = {Term{2, b, 0, 1}};
+    move.input[3].terms = {Term{3, b, 0, 1}};
+  } else {
+    move.input[1].terms = {Term{1, of_c, crd ? 0 : space, 1}};
+    move.input[2].terms = {Term{2, 1, 0, b}, Term{1, of_row, crd ? b : 0, 1}};
+    move.input[3].terms = {Term{3, 1, 0, b}, Term{1, of_column, b, 1}};
+  }
+  return move;
+}
+
 /// Any layout on either side, as long as it does not cut the blocks.
 template <bool ToSpace>
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape &x = node.shape(0), &y = node.output().shape;
   if (y.elements() == 0) return;
+  offer_device_move(request, move_of<ToSpace>(node), out);
   const int size = dtype_bytes(node.dtype(0));
   const Blocks<ToSpace> blocks(node);
   const auto add = [&](const Layout& from, const Layout& to) {
@@ -259,6 +286,7 @@ constexpr OpDef kDepthToSpace[] = {
      .reference = reference<true>,
      .offers = offers<true>,
      .kernels = std::span(kKernels).first<1>(),
+     .device_kernels = kMoveKernels,
      .axes = axes},
     {.name = "space_to_depth",
      .aliases =
@@ -270,6 +298,7 @@ constexpr OpDef kDepthToSpace[] = {
      .reference = reference<false>,
      .offers = offers<false>,
      .kernels = std::span(kKernels).last<1>(),
+     .device_kernels = kMoveKernels,
      .axes = axes},
 };
 

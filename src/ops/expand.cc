@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // expand and tile: the same elements several times.
+#include "kernels/elementwise/map.h"
 #include "ops/box_copy/box_copy.h"
+#include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/shapes.h"
@@ -75,6 +77,10 @@ constexpr KernelDef kTile = copy_row<TileParams>("tile");
 constexpr const KernelDef* kTileKernels[] = {&kTile};
 
 void tile_offers(const OfferRequest& request, std::vector<Offer>& out) {
+  MoveParams move;
+  const Shape& x = request.node.shape(0);
+  for (int i = 0; i < x.rank(); ++i) move.input.push_back({0, {{i, 1, x[i], 1}}, {}});
+  offer_device_move(request, move, out);
   offer_copy(request, out, kTile, TileParams{});
 }
 
@@ -99,6 +105,7 @@ constexpr OpDef kExpand[] = {
      .reference = expand_reference,
      .offers = expand_offers,
      .kernels = elementwise_kernel("expand"),
+     .device_kernels = kMapKernels,
      .axes = link_elementwise},
     {.name = "tile",
      .aliases = named<Onnx<"Tile">, Tflite<"TILE", import_tile>>,
@@ -109,6 +116,7 @@ constexpr OpDef kExpand[] = {
      .reference = tile_reference,
      .offers = tile_offers,
      .kernels = kTileKernels,
+     .device_kernels = kMoveKernels,
      .axes = link_positions},
 };
 

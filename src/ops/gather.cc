@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gather, gather_elements, gather_nd: elements chosen by indices that are known at run time.
 #include "ops/box_copy/box_copy.h"
+#include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/relabel.h"
 #include "ops/shapes.h"
@@ -189,6 +190,17 @@ void gather_offers(const OfferRequest& request, std::vector<Offer>& out) {
   };
   params.index_dtype = node.dtype(1);
   params.count = node.shape(1).elements();
+  MoveParams move;
+  for (int i = 0, k = 0; i < x.rank(); ++i) {
+    move.input.push_back(i == params.axis ? MoveParams::Coordinate() : along(k++));
+    if (i != params.axis) continue;
+    auto& chosen = move.input.back();
+    chosen = node.rank(1) == 1 ? along(k++) : MoveParams::Coordinate{};
+    for (const std::int64_t index : indices) {
+      chosen.table.push_back(index < 0 ? index + extent : index);
+    }
+  }
+  offer_device_move(request, move, out);
   const std::byte* constants[] = {nullptr, node.constant(1)->data()};
   const BindArgs known{constants};
   const int size = dtype_bytes(node.dtype(0));
@@ -243,6 +255,7 @@ constexpr OpDef kGather[] = {
      .reference = gather_reference,
      .offers = gather_offers,
      .kernels = kKernels,
+     .device_kernels = kMoveKernels,
      .axes = gather_axes},
     {.name = "gather_elements",
      .aliases = onnx<"GatherElements">,

@@ -11,6 +11,7 @@
 #include "graph/op_def.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
+#include "ops/gemm/device_gemm.h"
 #include "ops/scale_shift/scale_shift.h"
 
 namespace stowage {
@@ -100,10 +101,13 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const std::int64_t lanes = tile_lanes();
   const Shape& y = node.output().shape;
   const GemmFacts f = facts_of(node);
-  if (node.dtype(0) != DType::f32 || request.target.lanes != lanes || y.elements() == 0 ||
-      f.k == 0) {
-    return;
+  if (node.dtype(0) != DType::f32 || y.elements() == 0 || f.k == 0) return;
+  if (request.target.device) {
+    GemmDeviceParams p{f.trans_a, f.trans_b, f.alpha, f.beta};
+    if (f.has_c) p.c = 2;
+    offer_device_gemm(request, std::move(p), out);
   }
+  if (request.target.lanes != lanes) return;
   const GemmParams params{f, node.node().posts, checked_mul(f.k, f.n) > f.m * f.k + y.elements(),
                           request.target.threads};
   const Gemm b = bind_gemm(params);
@@ -180,6 +184,7 @@ constexpr OpDef kOps[] = {{
     .reference = reference,
     .offers = offers,
     .kernels = kKernels,
+    .device_kernels = kGemmDeviceKernels,
     .axes = nullptr,
 }};
 

@@ -11,6 +11,7 @@
 #include "graph/op_def.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
+#include "ops/gemm/device_gemm.h"
 #include "ops/scale_shift/scale_shift.h"
 
 namespace stowage {
@@ -128,10 +129,15 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const Shape& b = node.shape(1);
   const Shape& y = node.output().shape;
   const std::int64_t lanes = tile_lanes();
-  if (node.dtype(0) != DType::f32 || request.target.lanes != lanes || y.elements() == 0 ||
-      b.rank() < 2 || a[a.rank() - 1] == 0) {
+  if (node.dtype(0) != DType::f32 || y.elements() == 0 || b.rank() < 2 || a[a.rank() - 1] == 0) {
     return;
   }
+  if (request.target.device) {
+    GemmDeviceParams device;
+    device.c = bias_input(node);
+    offer_device_gemm(request, std::move(device), out);
+  }
+  if (request.target.lanes != lanes) return;
   Facts f = facts_of(a, b);
   if (b.elements() == f.k * f.n) {  // one b: all rows of a are one matrix
     f.m = a.elements() / f.k;
@@ -222,6 +228,7 @@ constexpr OpDef kOps[] = {{
     .reference = reference,
     .offers = offers,
     .kernels = kKernels,
+    .device_kernels = kGemmDeviceKernels,
     .axes = axes,
     .channel_axis = -1,
 }};

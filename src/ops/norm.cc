@@ -4,6 +4,11 @@
 
 #include <cmath>
 
+#include "kernels/layouts.h"
+#include "kernels/rows/lrn_device.h"
+#include "kernels/rows/norm_device.h"
+#include "ops/device/device_offer.h"
+#include "ops/device/device_rows.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/scale_shift/scale_shift.h"
@@ -102,12 +107,19 @@ void instance_reference(const ReferenceArgs& args) {
   });
 }
 
+Ints axes_from(int first, int rank) {
+  Ints axes;
+  for (int i = first; i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+
 constexpr const KernelDef* kInstanceNormKernels[] = {&kInstanceNorm};
 
 void instance_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape &x = node.shape(0), &parameter = node.shape(1);
   if (node.dtype(0) != DType::f32 || x.elements() == 0) return;
+  if (request.target.device) offer_device_norm(request, axes_from(2, x.rank()), 1, out);
   std::vector<Axis> others;
   for (int i = 0; i < x.rank(); ++i) {
     if (i != 1) others.push_back(x.axis(i));
@@ -195,6 +207,7 @@ void layer_offers(const OfferRequest& request, std::vector<Offer>& out) {
   if (node.dtype(0) != DType::f32 || x.elements() == 0) return;
   if (node.has_output(1) || node.has_output(2)) return;
   const auto axis = static_cast<int>(node.facts().integer("axis", -1));
+  if (request.target.device) offer_device_norm(request, axes_from(axis, x.rank()), -1, out);
   const std::int64_t run = product(x.extents(), axis, x.rank());
   for (const int i : {1, 2}) {
     if (!node.has(i)) continue;
@@ -265,6 +278,15 @@ void lrn_reference(const ReferenceArgs& args) {
 
 constexpr const KernelDef* kLrnKernels[] = {&kLrn};
 
+void offer_device_lrn(const OfferRequest& request, const LrnParams& p, double flops,
+                      std::vector<Offer>& out) {
+  DeviceOffer offer(request);
+  offer.in(0, texels_along(request.node.shape(0), 1));
+  offer.out(texels_along(request.node.output().shape, 1));
+  offer.add(kLrnDevice, LrnDeviceParams{p.before, p.after, p.alpha, p.beta, p.bias}, flops, 0.1,
+            out);
+}
+
 /// In layouts that keep the channels in one digit, with contiguous pixels below them.
 void lrn_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
@@ -278,6 +300,9 @@ void lrn_offers(const OfferRequest& request, std::vector<Offer>& out) {
   params.beta = attrs.real("beta", 0.75f);
   params.bias = attrs.real("bias", 1.0f);
   if (!(params.bias > 0) || params.alpha < 0) return;
+  const auto window = static_cast<double>(params.before + params.after + 1);
+  const double flops = static_cast<double>(node.shape(0).elements()) * (2 * window + 20);
+  if (request.target.device) offer_device_lrn(request, params, flops, out);
   for (const Layout& layout : elementwise_layouts(request)) {
     params.mapping = Mapping(layout, node.output().shape, sizeof(float));
     if (!lrn_fits(params)) continue;
@@ -285,7 +310,7 @@ void lrn_offers(const OfferRequest& request, std::vector<Offer>& out) {
     offer.call = {kLrn, params};
     offer.in = {broadcast_follower(node, 0, layout).mapping.layout()};
     offer.out = {layout};
-    offer.flops = static_cast<double>(node.shape(0).elements() * (2 * size + 20));
+    offer.flops = flops;
     offer.efficiency = 0.25;
     out.push_back(std::move(offer));
   }
@@ -302,6 +327,7 @@ constexpr OpDef kNorm[] = {
      .reference = instance_reference,
      .offers = instance_offers,
      .kernels = kInstanceNormKernels,
+     .device_kernels = kNormDeviceKernels,
      .axes = link_images},
     {.name = "layer_norm",
      .aliases = onnx<"LayerNormalization">,
@@ -312,6 +338,7 @@ constexpr OpDef kNorm[] = {
      .reference = layer_reference,
      .offers = layer_offers,
      .kernels = kLayerNormKernels,
+     .device_kernels = kNormDeviceKernels,
      .axes = link_positions},
     {.name = "lrn",
      .aliases = onnx<"LRN">,
@@ -320,6 +347,7 @@ constexpr OpDef kNorm[] = {
      .reference = lrn_reference,
      .offers = lrn_offers,
      .kernels = kLrnKernels,
+     .device_kernels = kLrnDeviceKernels,
      .axes = link_images},
 };
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ops/box_copy/box_copy.h"
+#include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -168,6 +169,26 @@ std::optional<std::uint64_t> border(const NodeRef& node) {
   return bits;
 }
 
+void offer_device_pad(const OfferRequest& request, const PadParams& params,
+                      std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape &x = node.shape(0), &y = node.output().shape;
+  MoveParams move;
+  if (params.mode == "constant") {
+    move.outside = MoveParams::Outside::fill;
+    move.fill = std::bit_cast<float>(static_cast<std::uint32_t>(*params.fill));
+  } else {
+    move.outside = params.mode == "edge" ? MoveParams::Outside::edge : MoveParams::Outside::reflect;
+    if (params.mode != "edge" && params.mode != "reflect") return;
+  }
+  for (int i = 0; i < x.rank(); ++i) {
+    const std::int64_t before = params.before[at(i)], after = y[i] - x[i] - before;
+    if (move.outside != MoveParams::Outside::fill && std::max(before, after) >= x[i]) return;
+    move.input.push_back(along(i, -before));
+  }
+  offer_device_move(request, move, out);
+}
+
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   PadParams params;
@@ -178,6 +199,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     if (!params.fill) return;
   }
   offer_copy(request, out, kKernel, params);
+  if (request.target.device) offer_device_pad(request, params, out);
 }
 
 /// TFLite's pairs (before, after) of every axis become all befores, then all afters.
@@ -225,6 +247,7 @@ constexpr OpDef kPad[] = {
      .reference = reference,
      .offers = offers,
      .kernels = kKernels,
+     .device_kernels = kMoveKernels,
      .axes = link_positions}};
 
 }  // namespace

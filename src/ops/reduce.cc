@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ops/device/device_rows.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -323,12 +324,17 @@ struct KeptAxes {
   std::array<int, kMaxRank> axis{-1, -1, -1, -1, -1, -1, -1, -1};
 };
 
-template <bool TailsJoin>
+using Reduction = ReduceDeviceParams::Kind;
+
+template <Reduction K>
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   constexpr std::int64_t kLongest = 1 << 14;  // elements that are listed one by one
+  // Zeros of tails change no sum.
+  constexpr bool kTailsJoin = K != Reduction::max && K != Reduction::min;
   const NodeRef& node = request.node;
   const Shape& x = node.shape(0);
   if (node.dtype(0) != DType::f32 || x.elements() == 0) return;
+  if (request.target.device) offer_device_reduce(request, K, out);
   const KeptAxes kept(node);
   for (const Layout& layout : request.candidates(node.node().inputs[0])) {
     ReduceParams params;
@@ -337,7 +343,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     params.to = kept.output(layout, sizeof(float));
     const ReductionFit fit = reduction_fit(params);
     if (fit == ReductionFit::none) continue;
-    const bool listed = !TailsJoin && reduces_tails(params);
+    const bool listed = !kTailsJoin && reduces_tails(params);
     if (listed && params.count() > kLongest) continue;
     Offer offer;
     offer.in = {layout};
@@ -414,7 +420,8 @@ constexpr OpDef record(std::string_view name, std::string_view mace,
                        std::span<const ForeignName> aliases, void (*infer)(const InferRef&),
                        void (*reference_)(const ReferenceArgs&), Offers offers_ = nullptr,
                        std::span<const KernelDef* const> kernels = {},
-                       void (*axes)(const NodeRef&, AxisLinks&) = link_kept) {
+                       void (*axes)(const NodeRef&, AxisLinks&) = link_kept,
+                       std::span<const KernelDef* const> device_kernels = {}) {
   return {.name = name,
           .aliases = aliases,
           .category = Category::transposable,
@@ -423,35 +430,42 @@ constexpr OpDef record(std::string_view name, std::string_view mace,
           .reference = reference_,
           .offers = offers_,
           .kernels = kernels,
+          .device_kernels = device_kernels,
           .axes = axes};
 }
 
 constexpr OpDef kReduce[] = {
     record("reduce_sum", "Reduce",
            named<Onnx<"ReduceSum">, Tflite<"SUM", import_reduce<"reduce_sum">>>,
-           infer_reduce_numbers, reference<Sum>, offers<true>, kOnly<kReduceSum>),
+           infer_reduce_numbers, reference<Sum>, offers<Reduction::sum>, kOnly<kReduceSum>,
+           link_kept, kReduceDeviceKernels),
     record("reduce_mean", "Reduce",
            named<Onnx<"ReduceMean">, Tflite<"MEAN", import_reduce<"reduce_mean">>>,
-           infer_reduce_numbers, reference<Mean>, offers<true>, kOnly<kReduceMean>),
+           infer_reduce_numbers, reference<Mean>, offers<Reduction::mean>, kOnly<kReduceMean>,
+           link_kept, kReduceDeviceKernels),
     record("reduce_prod", "Reduce",
            named<Onnx<"ReduceProd">, Tflite<"REDUCE_PROD", import_reduce<"reduce_prod">>>,
            infer_reduce_numbers, reference<Prod>),
-    record("reduce_l1", "", onnx<"ReduceL1">, infer_reduce_numbers, reference<L1>, offers<true>,
-           kOnly<kReduceL1>),
+    record("reduce_l1", "", onnx<"ReduceL1">, infer_reduce_numbers, reference<L1>,
+           offers<Reduction::l1>, kOnly<kReduceL1>, link_kept, kReduceDeviceKernels),
     record("reduce_l2", "",
            named<Onnx<"ReduceL2">, Tflite<"L2_NORMALIZATION", import_l2_normalization>>,
-           infer_reduce_numbers, reference<L2>, offers<true>, kOnly<kReduceL2>),
+           infer_reduce_numbers, reference<L2>, offers<Reduction::l2>, kOnly<kReduceL2>, link_kept,
+           kReduceDeviceKernels),
     record("reduce_sum_square", "", onnx<"ReduceSumSquare">, infer_reduce_numbers,
-           reference<SumSquare>, offers<true>, kOnly<kReduceSumSquare>),
+           reference<SumSquare>, offers<Reduction::sum_square>, kOnly<kReduceSumSquare>, link_kept,
+           kReduceDeviceKernels),
     record("reduce_log_sum", "", onnx<"ReduceLogSum">, infer_reduce_numbers, reference<LogSum>),
     record("reduce_log_sum_exp", "", onnx<"ReduceLogSumExp">, infer_log_sum_exp,
            log_sum_exp_reference),
     record("reduce_max", "Reduce",
            named<Onnx<"ReduceMax">, Tflite<"REDUCE_MAX", import_reduce<"reduce_max">>>,
-           infer_reduce, extreme_reference<true>, offers<false>, kOnly<kReduceMax>),
+           infer_reduce, extreme_reference<true>, offers<Reduction::max>, kOnly<kReduceMax>,
+           link_kept, kReduceDeviceKernels),
     record("reduce_min", "Reduce",
            named<Onnx<"ReduceMin">, Tflite<"REDUCE_MIN", import_reduce<"reduce_min">>>,
-           infer_reduce, extreme_reference<false>, offers<false>, kOnly<kReduceMin>),
+           infer_reduce, extreme_reference<false>, offers<Reduction::min>, kOnly<kReduceMin>,
+           link_kept, kReduceDeviceKernels),
     record("arg_max", "", named<Onnx<"ArgMax">, Tflite<"ARG_MAX", import_arg<"arg_max">>>,
            infer_arg, arg_reference<true>, arg_offers, kOnly<kArgMax>),
     record("arg_min", "", named<Onnx<"ArgMin">, Tflite<"ARG_MIN", import_arg<"arg_min">>>,

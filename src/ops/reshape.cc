@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that give the same elements, in the same order, another shape: reshape, flatten,
 // squeeze, unsqueeze, identity, dropout.
+#include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/relabel.h"
 #include "ops/shapes.h"
@@ -174,6 +175,7 @@ void relabel_offers(const OfferRequest& request, std::vector<Offer>& out) {
   for (const Layout& l : request.candidates(node.node().outputs[0])) {
     if (const auto from = relabelled(l, y, x)) add_relabel(*from, l, out);
   }
+  offer_device_relabels(request, out);
 }
 
 /// Any layout is as good as any other when nothing changes.
@@ -187,6 +189,7 @@ void identity_offers(const OfferRequest& request, std::vector<Offer>& out) {
   for (const Layout& l : request.candidates(node.node().outputs[0])) {
     add_relabel(l.renamed(y.axes(), x.axes()), l, out);
   }
+  offer_device_relabels(request, out);
 }
 
 /// TFLite's shape is input 1, or an option in old files.

@@ -4,7 +4,10 @@
 
 #include <cmath>
 
+#include "kernels/layouts.h"
+#include "kernels/rows/resize_device.h"
 #include "ops/box_copy/box_copy.h"
+#include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -264,12 +267,30 @@ constexpr KernelDef kNearest = copy_row<NearestParams>("resize_nearest");
 
 constexpr const KernelDef* kKernels[] = {&kNearest, &kResizeBlend};
 
+/// With texels along an axis that is kept.
+void offer_device_resize(const OfferRequest& request, const ResizeRule& rule,
+                         std::vector<Offer>& out) {
+  const Shape &x = request.node.shape(0), &y = request.node.output().shape;
+  int axis = y.rank() - 1;
+  if (y.rank() == 4 && keeps_axis(rule, 1)) axis = 1;  // as devices keep images
+  while (axis >= 0 && !keeps_axis(rule, at(axis))) --axis;
+  if (axis < 0) return;
+  double taps = 1;
+  for (std::size_t k = 0; k < rule.in.size(); ++k) taps *= count_taps(rule, k);
+  DeviceOffer offer(request);
+  offer.in(0, texels_along(x, axis));
+  offer.out(texels_along(y, axis));
+  offer.add(kResizeDevice, ResizeDeviceParams{rule}, 2 * static_cast<double>(y.elements()) * taps,
+            0.2, out);
+}
+
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Shape &x = node.shape(0), &y = node.output().shape;
   if (y.elements() == 0 || x.elements() == 0) return;
   const ResizeRule rule = resize_rule(node);
   if (extrapolates(rule)) return;
+  if (request.target.device) offer_device_resize(request, rule, out);
   if (rule.mode == "nearest") {
     NearestParams params;
     params.rule = rule;
@@ -317,6 +338,7 @@ constexpr OpDef kResize[] = {{.name = "resize",
                               .reference = reference,
                               .offers = offers,
                               .kernels = kKernels,
+                              .device_kernels = kResizeDeviceKernels,
                               .axes = link_images}};
 
 }  // namespace

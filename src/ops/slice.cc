@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices with any step, forwards or backwards.
 #include "ops/box_copy/box_copy.h"
+#include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -90,6 +91,11 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const Attributes& facts = request.node.facts();
   const Shape &x = request.node.shape(0), &y = request.node.output().shape;
   const SliceParams params{{}, facts.integers("begin"), facts.integers("step")};
+  MoveParams move;
+  for (int i = 0; i < x.rank(); ++i) {
+    move.input.push_back(along(i, params.begin[at(i)], params.step[at(i)]));
+  }
+  offer_device_move(request, move, out);
   const std::size_t first = out.size();
   offer_copy(request, out, kKernel, params);
   // Along one axis and without steps, it may be a stretch of its input.
@@ -240,6 +246,7 @@ constexpr OpDef kSlice[] = {{.name = "slice",
                              .reference = reference,
                              .offers = offers,
                              .kernels = kKernels,
+                             .device_kernels = kMoveKernels,
                              .axes = link_positions}};
 
 }  // namespace

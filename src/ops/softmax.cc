@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "kernels/rows/softmax_device.h"
+#include "ops/device/device_rows.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/shapes.h"
@@ -53,6 +55,17 @@ Rows rows_of(const NodeRef& node, const Shape& shape) {
           product(shape.extents(), end, shape.rank())};
 }
 
+/// The axes of which each row is made.
+Ints joined_axes(const NodeRef& node) {
+  const auto axis = static_cast<int>(node.facts().integer("axis", -1));
+  const bool flatten = node.attrs().integer("flatten", 0) != 0;
+  Ints axes;
+  for (int i = axis; i < (flatten ? node.rank(0) : std::min(axis + 1, node.rank(0))); ++i) {
+    axes.push_back(i);
+  }
+  return axes;
+}
+
 enum class Kind { softmax, log_softmax, hardmax };
 
 template <Kind K>
@@ -92,6 +105,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   constexpr std::int64_t kLongest = 1 << 14;  // a row that is listed
   const NodeRef& node = request.node;
   if (node.dtype(0) != DType::f32 || node.shape(0).elements() == 0) return;
+  if (request.target.device) offer_device_softmax(request, joined_axes(node), Log, out);
   const int threads = request.target.threads;
   for (const Layout& layout : elementwise_layouts(request)) {
     SoftmaxParams params;
@@ -129,6 +143,7 @@ constexpr OpDef kSoftmax[] = {
      .reference = reference<Kind::softmax>,
      .offers = offers<false>,
      .kernels = kSoftmaxKernels,
+     .device_kernels = kSoftmaxDeviceKernels,
      .axes = link_positions},
     {.name = "log_softmax",
      .aliases = named<Onnx<"LogSoftmax", import_softmax>,
@@ -139,6 +154,7 @@ constexpr OpDef kSoftmax[] = {
      .reference = reference<Kind::log_softmax>,
      .offers = offers<true>,
      .kernels = kLogSoftmaxKernels,
+     .device_kernels = kSoftmaxDeviceKernels,
      .axes = link_positions},
     {.name = "hardmax",
      .aliases = onnx<"Hardmax", import_softmax>,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A transpose renames axes. Moving bytes, where that is wanted, is the planner's conversion.
+#include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -83,6 +84,14 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   for (const Layout& l : request.candidates(node.node().outputs[0])) {
     add(l.renamed(names.out, names.in), l);
   }
+  const Ints perm = node.facts().integers("perm");
+  MoveParams move;
+  move.input.resize(perm.size());
+  for (std::size_t i = 0; i < perm.size(); ++i)
+    move.input[at(perm[i])] = along(static_cast<int>(i));
+  offer_device_move(request, move, out);
+  const Layout same = Layout::row_major(node.output().shape).renamed(names.out, names.in);
+  if (Layout::row_major(node.shape(0)) == same) offer_device_relabels(request, out);
 }
 
 void import_transpose(ImportNode& node) {
@@ -99,6 +108,7 @@ constexpr OpDef kTranspose[] = {
      .transposes = true,
      .reference = reference,
      .offers = offers,
+     .device_kernels = kMoveKernels,
      .axes = axes}};
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/elementwise/map.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/shapes.h"
@@ -286,6 +287,7 @@ constexpr OpDef real(std::string_view name, std::span<const ForeignName> aliases
           .reference = reference<F, Default>,
           .offers = offers,
           .kernels = elementwise_kernel(name),
+          .device_kernels = kMapKernels,
           .post = post};
 }
 
@@ -302,6 +304,7 @@ constexpr OpDef number(std::string_view name, std::span<const ForeignName> alias
           .reference = number_reference<Integer, F>,
           .offers = offers,
           .kernels = elementwise_kernel(name),
+          .device_kernels = kMapKernels,
           .post = post};
 }
 
@@ -362,6 +365,7 @@ constexpr OpDef kUnary[] = {
      .reference = gelu_reference,
      .offers = fast_gelu,
      .kernels = elementwise_kernel("gelu"),
+     .device_kernels = kMapKernels,
      .post = gelu_post},
 };
 

@@ -2,6 +2,7 @@
 #include "plan/cost.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace stowage::plan {
 
@@ -25,7 +26,13 @@ double reference_us(const Rates& rates, double flops, double elements) {
          flops / (rates.reference_gflops * 1e3);
 }
 
-double conversion_us(const Rates& rates, const Target& target, const Conversion& conversion) {
+namespace {
+
+bool on_device(const Format& format) { return format.place.device != 0; }
+
+double cpu_us(const Rates& rates, const Target& target, const Shape& shape, const Format& from,
+              const Format& to) {
+  const Conversion conversion(from.dtype, from.mapping(shape), to.dtype, to.mapping(shape));
   double rate = rates.shuffle_gb_per_s;
   switch (conversion.speed()) {
     case Conversion::Speed::none:
@@ -41,6 +48,39 @@ double conversion_us(const Rates& rates, const Target& target, const Conversion&
   }
   return rates.call_us +
          static_cast<double>(conversion.bytes_moved()) / (rate * 1e3 * bandwidth_scale(target));
+}
+
+/// `there`: the format on the device.
+double crossing_us(const DeviceRates& rates, const Shape& shape, const Format& there, bool up) {
+  const auto bytes = static_cast<double>(there.mapping(shape).bytes());
+  return rates.crossing_us + bytes / ((up ? rates.upload_gb_per_s : rates.download_gb_per_s) * 1e3);
+}
+
+}  // namespace
+
+double device_us(const DeviceTarget& device, double flops, double efficiency, double bytes) {
+  const DeviceRates& rates = device.facts.rates;
+  const double compute = flops / (rates.gflops * 1e3 * std::max(efficiency, 0.001));
+  return rates.launch_us + std::max(compute, bytes / (rates.gb_per_s * 1e3));
+}
+
+double conversion_us(const Rates& rates, const Target& target, const Shape& shape,
+                     const Format& from, const Format& to) {
+  if (!on_device(from) && !on_device(to)) return cpu_us(rates, target, shape, from, to);
+  const Mapping a = from.mapping(shape), b = to.mapping(shape);
+  if (on_device(from) && on_device(to)) {
+    return device_us(*target.device, 0, 1, static_cast<double>(a.bytes() + b.bytes()));
+  }
+  if (from.dtype != to.dtype || !a.same_bytes(b)) return std::numeric_limits<double>::infinity();
+  return crossing_us(target.device->facts.rates, shape, on_device(from) ? from : to, on_device(to));
+}
+
+double port_us(const Rates& rates, const Target& target, const Shape& shape, const Format& from,
+               const Format& to) {
+  const double us = std::max(cpu_us(rates, target, shape, from, to) - rates.call_us, 0.0);
+  if (!on_device(from) && !on_device(to)) return us;
+  return us +
+         crossing_us(target.device->facts.rates, shape, on_device(from) ? from : to, on_device(to));
 }
 
 }  // namespace stowage::plan

@@ -17,6 +17,16 @@ double kernel_us(const Rates& rates, const Target& target, double flops, double 
 /// The reference of a node whose best kernel does `flops` and whose outputs have `elements`.
 double reference_us(const Rates& rates, double flops, double elements);
 
-double conversion_us(const Rates& rates, const Target& target, const Conversion& conversion);
+/// A kernel of the target's device.
+double device_us(const DeviceTarget& device, double flops, double efficiency, double bytes);
+
+/// A step that moves a value: a conversion on the CPU or on the device, or a copy of the same bytes
+/// between them. Infinite where there is no such step.
+double conversion_us(const Rates& rates, const Target& target, const Shape& shape,
+                     const Format& from, const Format& to);
+
+/// What set_input and read_output do: a conversion on the CPU, and a copy to or from the device.
+double port_us(const Rates& rates, const Target& target, const Shape& shape, const Format& from,
+               const Format& to);
 
 }  // namespace stowage::plan

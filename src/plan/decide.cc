@@ -24,6 +24,11 @@ std::string_view planner_name(PlanOptions::Planner planner) {
 Decision decide(Graph& graph, const PlanOptions& options) {
   Decision d;
   d.target = host_target(options.threads);
+  if (options.device) {
+    const DType store = options.device->half ? DType::f16 : DType::f32;
+    d.target.device =
+        DeviceTarget{options.device->facts, options.device->images, store, options.device->avoid};
+  }
   d.table = collect_offers(graph, d.target, options.rates, caller_layouts(graph, options));
   d.problem = make_problem(graph, d.table, d.target, options.rates);
   const auto evaluated = [&](const std::vector<int>& choice, const std::vector<bool>& isolated) {

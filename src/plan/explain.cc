@@ -127,6 +127,10 @@ std::string explain(const Plan& plan) {
   for (const ConversionReport& c : plan.conversions) {
     out += text("    ", move_line(c), "  (", printable(c.reason), ")\n");
   }
+  for (const std::string& kernel : plan.avoided) {
+    out += text("avoided on ", printable(plan.device ? plan.device->name : ""), ": ", kernel,
+                " (failed selftest)\n");
+  }
   summary(out, plan);
   return out;
 }

@@ -9,9 +9,9 @@
 #include "base/index.h"
 #include "base/thread_pool.h"
 #include "base/trail.h"
-#include "plan/arena.h"
 #include "plan/build.h"
 #include "plan/formats.h"
+#include "plan/memory.h"
 #include "plan/plan.h"
 #include "plan/report.h"
 
@@ -94,8 +94,13 @@ bool at_port(const Graph& graph, const OfferTable& table, ValueId value, int to)
 
 double move_us(const Graph& graph, const OfferTable& table, const Target& target,
                const Rates& rates, ValueId value, int from, int to) {
-  const double us = conversion_us(rates, target, conversion(table, graph, value, from, to));
-  return at_port(graph, table, value, to) ? std::max(us - rates.call_us, 0.0) : us;
+  const Format &a = table.format(value, from), &b = table.format(value, to);
+  const Shape& shape = graph.value(value).shape;
+  // A node that reads a model output needs it where read_output would have it, too.
+  const bool device = a.place.device != b.place.device;
+  const bool port = at_port(graph, table, value, to) &&
+                    (!device || is_input(graph, value) || !table.has_readers[idx(value)]);
+  return port ? port_us(rates, target, shape, a, b) : conversion_us(rates, target, shape, a, b);
 }
 
 namespace {
@@ -124,7 +129,7 @@ class Builder {
     for (std::size_t i = 0; i < table_.order.size(); ++i) add_node(i);
     bind_outputs();
     convert_constants(release_constants);
-    lay_out();
+    lay_out(plan_);
   }
 
  private:
@@ -299,157 +304,6 @@ class Builder {
     }
   }
 
-  /// Buffers of the arena, one for each slot that has memory of its own there.
-  struct Buffers {
-    std::vector<Buffer> list;
-    std::vector<int> of;         // by slot that is no alias; -1: none
-    std::vector<bool> in_views;  // by buffer: it, or a part of it, is shared by several values
-
-    /// The buffer in whose memory `b` lies, and where.
-    std::pair<int, std::size_t> root(int b) const {
-      std::size_t at = 0;
-      while (list[idx(b)].share_with >= 0) {
-        at += list[idx(b)].share_at;
-        b = list[idx(b)].share_with;
-      }
-      return {b, at};
-    }
-  };
-
-  /// The buffer of an operand that a step may make lie in another; -1 for a constant, a model input
-  /// (which is written before run) or a part of something else.
-  int movable(const Buffers& buffers, int s) const {
-    const std::size_t bytes = plan_.slots[idx(s)].mapping.bytes();
-    s = root(s);
-    if (plan_.slots[idx(s)].mapping.bytes() != bytes) return -1;
-    for (const PlanPort& input : plan_.inputs) {
-      if (std::ranges::find(input.slots, s) != input.slots.end()) return -1;
-    }
-    return buffers.of[idx(s)];
-  }
-
-  /// Puts inputs of concatenations into their results. An input that lies in a result already
-  /// brings that along, if all of it is part of this one, too: results of one growing chain end up
-  /// as beginnings of the longest.
-  void share_views(Buffers& buffers) {
-    for (Step& step : plan_.steps) {
-      if (step.views.empty()) continue;
-      const std::vector<Step::View> wanted = std::move(step.views);
-      step.views.clear();
-      const int whole = buffers.of[idx(root(step.out[0]))];
-      std::vector<int> candidates;
-      for (const auto& view : wanted) {
-        candidates.push_back(movable(buffers, step.in[idx(view.input)]));
-      }
-      const auto lies_at = [&](std::size_t k, int block, std::size_t at) {
-        if (candidates[k] < 0 || candidates[k] == whole) return false;
-        const auto [r, offset] = buffers.root(candidates[k]);
-        return r == block && at + offset == wanted[k].offset;
-      };
-      for (std::size_t k = 0; k < wanted.size(); ++k) {
-        if (candidates[k] < 0) continue;
-        const auto [block, inside] = buffers.root(candidates[k]);
-        if (block == whole || wanted[k].offset < inside) continue;
-        const std::size_t at = wanted[k].offset - inside;
-        std::size_t covered = 0;
-        for (std::size_t j = 0; j < wanted.size(); ++j) {
-          if (lies_at(j, block, at)) covered += buffers.list[idx(candidates[j])].bytes;
-        }
-        if (at % kArenaAlignment != 0 || covered != buffers.list[idx(block)].bytes) continue;
-        buffers.list[idx(block)].share_with = whole;
-        buffers.list[idx(block)].share_at = at;
-        for (const int b : {block, whole, candidates[k]}) buffers.in_views[idx(b)] = true;
-      }
-      for (std::size_t k = 0; k < wanted.size(); ++k) {
-        if (!lies_at(k, whole, 0)) continue;
-        buffers.in_views[idx(candidates[k])] = true;
-        step.views.push_back(wanted[k]);
-      }
-    }
-  }
-
-  /// What a step may write over its input it does where nobody reads the input afterwards and no
-  /// other operand lies there. Model inputs and outputs live to the end, so they are never written
-  /// over.
-  void share_in_place(Buffers& buffers) {
-    for (int i = 0; i < static_cast<int>(plan_.steps.size()); ++i) {
-      Step& step = plan_.steps[idx(i)];
-      if (step.in_place < 0) continue;
-      const auto buffer = [&](int s) { return s < 0 ? -1 : buffers.of[idx(root(s))]; };
-      const int from = buffer(step.in[idx(step.in_place)]), to = buffer(step.out[0]);
-      std::vector<Buffer>& list = buffers.list;
-      const bool possible = from >= 0 && to >= 0 && from != to && list[idx(from)].last_step == i &&
-                            list[idx(to)].first_step == i &&
-                            list[idx(from)].bytes == list[idx(to)].bytes &&
-                            !buffers.in_views[idx(from)];
-      const auto here = std::ranges::count_if(step.in, [&](int s) { return buffer(s) == from; });
-      if (!possible || here != 1) {
-        step.in_place = -1;
-      } else if (buffers.in_views[idx(to)]) {
-        // The result has its place: the input, and what it was made of in place, moves there.
-        list[idx(buffers.root(from).first)].share_with = to;
-      } else {
-        list[idx(to)].share_with = from;
-      }
-    }
-  }
-
-  int root(int s) const { return memory_of(plan_, s).slot; }
-
-  void lay_out() {
-    const int after = static_cast<int>(plan_.steps.size());  // the last step
-    Buffers buffers;
-    buffers.of.assign(plan_.slots.size(), -1);
-    const auto live = [&](int s, int step) {
-      s = root(s);
-      if (s < 0 || plan_.slots[idx(s)].constant != nullptr) return;
-      int& b = buffers.of[idx(s)];
-      if (b < 0) {
-        b = static_cast<int>(buffers.list.size());
-        buffers.list.push_back({plan_.slots[idx(s)].mapping.bytes(), step, step});
-      }
-      Buffer& buffer = buffers.list[idx(b)];
-      buffer.first_step = std::min(buffer.first_step, step);
-      buffer.last_step = std::max(buffer.last_step, step);
-    };
-    // Inputs outlive a run, so that the next run may use them again.
-    for (const PlanPort& input : plan_.inputs) {
-      for (int s : input.slots) live(s, 0), live(s, after);
-    }
-    for (int i = 0; i < static_cast<int>(plan_.steps.size()); ++i) {
-      const Step& step = plan_.steps[idx(i)];
-      for (int s : {step.src, step.dst}) {
-        if (s >= 0) live(s, i);
-      }
-      for (const auto* list : {&step.in, &step.out}) {
-        for (int s : *list) {
-          if (s >= 0) live(s, i);
-        }
-      }
-    }
-    for (const PlanPort& output : plan_.outputs) live(output.slots[0], after);
-    buffers.in_views.assign(buffers.list.size(), false);
-    share_views(buffers);
-    share_in_place(buffers);
-    std::vector<std::pair<std::size_t, std::size_t>> scratch;  // step, buffer
-    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
-      if (plan_.steps[i].scratch_bytes == 0) continue;
-      scratch.emplace_back(i, buffers.list.size());
-      buffers.list.push_back(
-          {plan_.steps[i].scratch_bytes, static_cast<int>(i), static_cast<int>(i)});
-    }
-    const Arena arena = make_arena(buffers.list, std::size_t{1} << 46);
-    plan::verify(buffers.list, arena);
-    plan_.arena_bytes = arena.bytes;
-    for (std::size_t s = 0; s < plan_.slots.size(); ++s) {
-      const int b = buffers.of[s];
-      if (b >= 0) plan_.slots[s].offset = arena.offsets[idx(b)];
-    }
-    for (const auto& [step, buffer] : scratch) {
-      plan_.steps[step].scratch_offset = arena.offsets[buffer];
-    }
-  }
-
   Plan& plan_;
   Graph& graph_;
   const OfferTable& table_;
@@ -484,6 +338,8 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOp
   plan->history = graph->history;
   const plan::Decision decision = plan::decide(*graph, options);
   plan->lanes = decision.target.lanes;
+  plan->avoided = decision.table.avoided;
+  if (options.device) plan->device = options.device->facts;
   plan->planner = plan::planner_name(options.planner);
   plan->cost_us = decision.chosen.cost;
   plan->lower_bound_us = decision.chosen.lower_bound;

@@ -25,6 +25,12 @@ class Collector {
       table_.candidates.push_back({table_.formats.intern(plain)});
     }
     table_.caller_layout.assign(table_.candidates.size(), 0);
+    table_.has_readers.assign(table_.candidates.size(), false);
+    for (const NodeId id : table_.order) {
+      for (const ValueId v : graph.node(id).inputs) {
+        if (v != kNoValue) table_.has_readers[idx(v)] = true;
+      }
+    }
     known_.resize(table_.candidates.size());
     asked_.resize(idx(graph.node_count()));
   }
@@ -78,8 +84,20 @@ class Collector {
     offers.clear();
     const Trail trail("node", node.node().name, node.node().op->name);
     node.node().op->offers({node, target_, table_.formats, table_.candidates}, offers);
+    drop_avoided(offers);
     for (Offer& offer : offers) complete_inputs(node, offer);
     return offers;
+  }
+
+  void drop_avoided(std::vector<Offer>& offers) {
+    if (!target_.device) return;
+    const std::vector<std::string>& avoid = target_.device->avoid;
+    std::erase_if(offers, [&](const Offer& offer) {
+      const auto name = std::ranges::find(avoid, offer.name());
+      if (!offer.call || name == avoid.end()) return false;
+      if (std::ranges::count(table_.avoided, *name) == 0) table_.avoided.push_back(*name);
+      return true;
+    });
   }
 
   void add_candidates(NodeId id) {
@@ -100,6 +118,18 @@ class Collector {
     known_[idx(v)][id] = static_cast<int>(list.size());
     list.push_back(id);
     grew_ = true;
+    if (operand.place.device != 0 && value.constant == nullptr) add_crossing(v);
+  }
+
+  /// The format in which a value goes from one place to the other: as the file has it.
+  void add_crossing(ValueId v) {
+    const Value& value = graph_.value(v);
+    Operand plain = Layout::row_major(value.shape);
+    plain.place = {1, Place::Memory::buffer};
+    if (plain.format(value).mapping(value.shape).bytes() <=
+        static_cast<std::size_t>(target_.device->facts.allocation_bytes)) {
+      add(v, plain);
+    }
   }
 
   /// Formats with the same bytes are one candidate.
@@ -130,8 +160,10 @@ class Collector {
     }
     for (std::size_t i = 1; i < list.size(); ++i) {
       Option& o = list[i];
-      o.cost_us = o.offer.relabel || lies_in_input(n, o.offer)
-                      ? 0
+      if (o.offer.relabel || lies_in_input(n, o.offer)) continue;
+      const bool on_device = !o.offer.out.empty() && o.offer.out[0].place.device != 0;
+      o.cost_us = on_device
+                      ? device_us(*target_.device, o.offer.flops, o.offer.efficiency, o.bytes)
                       : kernel_us(rates_, target_, o.offer.flops, o.offer.efficiency, o.bytes);
     }
     list[0] = reference(id, flops);
@@ -220,6 +252,16 @@ Conversion conversion(const OfferTable& table, const Graph& graph, ValueId value
   return Conversion(a.dtype, a.mapping(shape), b.dtype, b.mapping(shape));
 }
 
+bool same_bytes(const Format& a, const Format& b, const Shape& shape) {
+  if (a.dtype != b.dtype || a.place != b.place) return false;
+  const Mapping here = a.mapping(shape), there = b.mapping(shape);
+  // Texels of a row follow each other, then comes the next row: with rows of one length, the linear
+  // view says it all.
+  const bool rows =
+      a.place.memory != Place::Memory::image || here.extent(Space::x) == there.extent(Space::x);
+  return rows && here.same_bytes(there);
+}
+
 int find_candidate(const OfferTable& table, const Graph& graph, ValueId value,
                    const Format& format) {
   const auto& list = table.candidates[static_cast<std::size_t>(value)];
@@ -230,11 +272,7 @@ int find_candidate(const OfferTable& table, const Graph& graph, ValueId value,
   const int equal = first([&](const Format& f) { return f == format; });
   if (equal >= 0) return equal;
   const Shape& shape = graph.value(value).shape;
-  const Mapping wanted = format.mapping(shape);
-  return first([&](const Format& f) {
-    return f.dtype == format.dtype && f.place == format.place &&
-           f.mapping(shape).same_bytes(wanted);
-  });
+  return first([&](const Format& f) { return same_bytes(f, format, shape); });
 }
 
 bool lies_in_input(const Node& node, const Offer& offer) {

@@ -28,8 +28,10 @@ struct OfferTable {
   FormatTable formats;
   std::vector<std::vector<int>> candidates;  ///< of each value, in `formats`; [0] is row-major
   std::vector<int> caller_layout;            ///< of each value: in which the caller has or wants it
+  std::vector<bool> has_readers;             ///< of each value: nodes, that is
   std::vector<NodeId> order;                 ///< live nodes, topological
   std::vector<std::vector<Option>> options;  ///< of each node of `order`; [0] is row-major
+  std::vector<std::string> avoided;          ///< kernels offered, but in DeviceTarget::avoid
 
   const Format& format(ValueId value, int candidate) const {
     const auto v = static_cast<std::size_t>(value), c = static_cast<std::size_t>(candidate);
@@ -39,6 +41,9 @@ struct OfferTable {
 
 /// From one candidate of a value to another.
 Conversion conversion(const OfferTable& table, const Graph& graph, ValueId value, int from, int to);
+
+/// The same bytes in the same place: of images, the same texels.
+bool same_bytes(const Format& a, const Format& b, const Shape& shape);
 
 /// The candidate of `value` with the bytes of `format`, or -1.
 int find_candidate(const OfferTable& table, const Graph& graph, ValueId value,

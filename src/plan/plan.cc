@@ -2,6 +2,8 @@
 // A plan to bytes and back.
 #include "plan/plan.h"
 
+#include <algorithm>
+
 #include "base/index.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
@@ -13,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "stowage plan";
 /// Raised whenever a plan or the parameters of a kernel change their fields.
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 
 void header(Archive& a) {
   std::string magic(kMagic);
@@ -28,6 +30,20 @@ void header(Archive& a) {
 
 }  // namespace
 
+void archive(Archive& a, DeviceRates& r) {
+  a("gflops", r.gflops)("gb_per_s", r.gb_per_s)("launch_us", r.launch_us);
+  a("upload_gb_per_s", r.upload_gb_per_s)("download_gb_per_s", r.download_gb_per_s);
+  a("crossing_us", r.crossing_us);
+}
+
+void archive(Archive& a, DeviceFacts& f) {
+  a("name", f.name)("driver", f.driver)("images", f.images);
+  a("image_width", f.image_width)("image_height", f.image_height);
+  a("allocation_bytes", f.allocation_bytes)("memory_bytes", f.memory_bytes);
+  a("alignment", f.alignment)("group_items", f.group_items)("local_bytes", f.local_bytes);
+  a("unified", f.unified)("rates", f.rates);
+}
+
 void archive(Archive& a, Port& port) {
   a("name", port.name)("dtype", port.dtype)("shape", port.shape)("data_format", port.data_format);
 }
@@ -35,7 +51,7 @@ void archive(Archive& a, Port& port) {
 void Slot::fields(Archive& a) {
   a("value", value)("name", name)("dtype", dtype)("mapping", mapping)("place", place);
   a("constant", constant);
-  a("alias_of", alias_of)("alias_offset", alias_offset)("offset", offset);
+  a("alias_of", alias_of)("alias_offset", alias_offset)("offset", offset)("image", image);
 }
 
 void Step::View::fields(Archive& a) { a("input", input)("offset", offset); }
@@ -74,10 +90,30 @@ void PlanPort::fields(Archive& a) {
 void Plan::fields(Archive& a) {
   a("model", model)("source_format", source_format)("threads", threads)("lanes", lanes);
   a("planner", planner)("slots", slots)("steps", steps)("inputs", inputs)("outputs", outputs);
+  a("device", device)("device_bytes", device_bytes)("images", images);
   a("arena_bytes", arena_bytes)("weight_bytes", weight_bytes)("nodes", nodes);
-  a("conversions", conversions)("history", history)("cost_us", cost_us);
+  a("conversions", conversions)("history", history)("avoided", avoided);
+  a("cost_us", cost_us);
   a("rule_cost_us", rule_cost_us)("source_cost_us", source_cost_us);
   a("lower_bound_us", lower_bound_us)("touched_bytes", touched_bytes);
+}
+
+bool Plan::on_device(const Step& step) const {
+  if (step.kind == Step::Kind::call) {
+    return std::ranges::any_of(step.out,
+                               [&](int s) { return s >= 0 && slot(s).place.device != 0; });
+  }
+  return slot(step.src).place.device != 0 && slot(step.dst).place.device != 0;
+}
+
+bool Plan::brings_up(const Step& step) const {
+  return step.kind == Step::Kind::convert && slot(step.src).place.device == 0 &&
+         slot(step.dst).place.device != 0;
+}
+
+bool Plan::brings_down(const Step& step) const {
+  return step.kind == Step::Kind::convert && slot(step.src).place.device != 0 &&
+         slot(step.dst).place.device == 0;
 }
 
 SlotMemory memory_of(const Plan& plan, int slot) noexcept {

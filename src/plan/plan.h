@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ struct Slot {
   std::shared_ptr<const Tensor> constant;  ///< weights, already in this layout; null: in the arena
   int alias_of = -1;                       ///< the slot whose bytes these are, or -1
   std::size_t alias_offset = 0;            ///< from which of them on
-  std::size_t offset = 0;                  ///< into the arena; of an alias: nothing
+  std::size_t offset = 0;                  ///< into the arena of its place; of an alias: nothing
+  int image = -1;                          ///< of Plan::images, for a place in one
 
   void fields(Archive& a);
 };
@@ -55,6 +57,14 @@ struct Step {
   void fields(Archive& a);
 };
 
+/// An image of the device. Slots of disjoint lifetimes share it, each at its upper left corner.
+struct PlanImage {
+  std::int64_t width = 0, height = 0;  ///< texels
+  DType dtype = DType::f32;
+
+  void fields(Archive& a) { a("width", width)("height", height)("dtype", dtype); }
+};
+
 /// A model input or output: its port, and the slots that set_input fills or read_output reads.
 struct PlanPort {
   Port port;
@@ -77,18 +87,31 @@ class Plan {
   std::vector<Step> steps;
   std::vector<PlanPort> inputs, outputs;
 
-  std::size_t arena_bytes = 0;   ///< one allocation for everything that is not constant
+  std::optional<DeviceFacts> device;  ///< what device 1 has at least; nothing: all is on the CPU
+  std::size_t device_bytes = 0;       ///< one buffer of the device, for slots that lie in buffers
+  std::vector<PlanImage> images;
+
+  std::size_t arena_bytes = 0;   ///< one allocation of the host for what is not constant
   std::size_t weight_bytes = 0;  ///< constants in the layouts of their kernels
 
   std::vector<NodeReport> nodes;
   std::vector<ConversionReport> conversions;  ///< of inputs and outputs, too
   std::vector<std::string> history;           ///< what simplify did
+  std::vector<std::string> avoided;           ///< kernels that DeviceOptions::avoid kept out
   /// Predicted: of this plan, of MACE's rule, of source order everywhere.
   double cost_us = 0, rule_cost_us = 0, source_cost_us = 0;
   double lower_bound_us = 0;      ///< equals cost_us when proved optimal
   std::size_t touched_bytes = 0;  ///< read and written by all kernels
 
   void fields(Archive& a);
+
+  const Slot& slot(int s) const { return slots[static_cast<std::size_t>(s)]; }
+
+  /// The step is done by the device: a kernel, or a conversion within its memory.
+  bool on_device(const Step& step) const;
+  /// It copies from the host to the device, or back.
+  bool brings_up(const Step& step) const;
+  bool brings_down(const Step& step) const;
 };
 
 /// Where the bytes of a slot lie: from `offset` on in those of a slot that is a part of no other.

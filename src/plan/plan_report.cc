@@ -100,6 +100,9 @@ PlanReport report(const Plan& plan) {
   out.source_cost_us = plan.source_cost_us;
   out.lower_bound_us = plan.lower_bound_us;
   out.history = plan.history;
+  for (const std::string& kernel : plan.avoided) {
+    out.avoided.push_back({kernel, plan.device ? plan.device->name : ""});
+  }
   return out;
 }
 

@@ -11,6 +11,15 @@ namespace stowage::plan {
 
 namespace {
 
+/// "image-channel in an image, f16": the layout, and what is not the host's or the value's own.
+std::string spelling(const Format& format, const Value& value) {
+  std::string out = format.layout.spelling();
+  if (format.place.memory == Place::Memory::buffer) out += " in a buffer";
+  if (format.place.memory == Place::Memory::image) out += " in an image";
+  if (format.dtype != value.dtype) out += text(", ", dtype_name(format.dtype));
+  return out;
+}
+
 class Reporter {
  public:
   Reporter(Plan& plan, const Graph& graph, const Decision& decision, const Solution& solution)
@@ -56,8 +65,8 @@ class Reporter {
     ConversionReport r;
     r.id = v;
     r.value = value.name;
-    r.from = table_.format(v, m.from).layout.spelling();
-    r.to = table_.format(v, m.to).layout.spelling();
+    r.from = spelling(table_.format(v, m.from), value);
+    r.to = spelling(table_.format(v, m.to), value);
     r.bytes = c.bytes_moved();
     r.cost_us = m.cost;
     r.reason = reason(m);
@@ -73,7 +82,7 @@ class Reporter {
       if (values[k] == kNoValue) continue;
       const Value& v = graph_.value(values[k]);
       out.push_back({values[k], v.name, text(v.shape.extents()),
-                     table_.format(values[k], layouts[k]).layout.spelling(), data_format(v.shape),
+                     spelling(table_.format(values[k], layouts[k]), v), data_format(v.shape),
                      v.constant != nullptr});
     }
   }
@@ -81,7 +90,8 @@ class Reporter {
   std::string layouts_of(const Node& n, const Option& o) const {
     const auto first = [&](const std::vector<ValueId>& values, const std::vector<int>& layouts) {
       for (std::size_t k = 0; k < values.size(); ++k) {
-        if (values[k] != kNoValue) return table_.format(values[k], layouts[k]).layout.spelling();
+        if (values[k] == kNoValue) continue;
+        return spelling(table_.format(values[k], layouts[k]), graph_.value(values[k]));
       }
       return std::string("none");
     };

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/index.h"
+#include "kernels/layouts.h"
 
 namespace stowage::plan {
 
@@ -114,8 +115,12 @@ std::vector<int> auto_layouts(const Graph& graph, const OfferTable& table, const
     const Value& value = graph.value(v);
     const int channel = value.shape.index_of(Axis("c"));
     if (!is_image(value.shape)) continue;
-    const Format blocked{Layout::blocked(value.shape, channel, target.lanes), value.dtype};
-    out[idx(v)] = std::max(find_candidate(table, graph, v, blocked), 0);
+    Format wanted{Layout::blocked(value.shape, channel, target.lanes), value.dtype};
+    if (target.device) {
+      const auto image = target.device->operand(value, texels(value.shape));
+      if (image) wanted = image->format(value);
+    }
+    out[idx(v)] = std::max(find_candidate(table, graph, v, wanted), 0);
   }
   return out;
 }

@@ -59,7 +59,8 @@ class Isolated {
   bool is_free(ValueId v) const { return v == kNoValue || graph_.value(v).constant != nullptr; }
 
   double move_cost(ValueId v, int from, int to) const {
-    return conversion_us(rates_, target_, conversion(table_, graph_, v, from, to));
+    return conversion_us(rates_, target_, graph_.value(v).shape, table_.format(v, from),
+                         table_.format(v, to));
   }
 
   const Graph& graph_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <tuple>
+#include <vector>
 
 #include "base/index.h"
 #include "base/text.h"
@@ -31,8 +33,15 @@ class Verifier {
     for (const Step& step : plan_.steps) {
       if (step.kind == Step::Kind::convert) {
         check({step.src}, {step.dst}, step);
+        // The device has everything that was given to it before, when something comes back.
+        if (plan_.brings_down(step)) given_.clear();
+        if (plan_.brings_up(step) && !is_constant(step.src)) given_.push_back(range(step.src));
       } else {
-        if (!step.call || step.call.def().run == nullptr) bug("a kernel is missing");
+        const KernelDef* def = step.call ? &step.call.def() : nullptr;
+        if (def == nullptr || (def->run == nullptr && def->launch == nullptr)) {
+          bug("a kernel is missing");
+        }
+        expect_places(step);
         check(step.in, step.out, step);
       }
     }
@@ -44,13 +53,19 @@ class Verifier {
   }
 
  private:
-  /// Bytes of the arena, [begin, end).
+  /// Bytes [begin, end) of a memory: 0 is the arena, 1 the buffer of the device, 2 + i image i,
+  /// which is taken whole.
   struct Range {
     std::size_t begin, end;
+    int memory = 0;
 
-    bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
+    bool overlaps(const Range& other) const {
+      return memory == other.memory && begin < other.end && other.begin < end;
+    }
 
-    bool contains(const Range& other) const { return begin <= other.begin && other.end <= end; }
+    bool contains(const Range& other) const {
+      return memory == other.memory && begin <= other.begin && other.end <= end;
+    }
   };
 
   std::string name(int s) const { return plan_.slots[idx(s)].name; }
@@ -98,8 +113,10 @@ class Verifier {
   /// Where the bytes of a slot lie that is no constant.
   Range range(int s) const {
     const SlotMemory memory = memory_of(plan_, s);
-    const std::size_t begin = plan_.slots[idx(memory.slot)].offset + memory.offset;
-    return {begin, begin + plan_.slots[idx(s)].mapping.bytes()};
+    const Slot& owner = plan_.slots[idx(memory.slot)];
+    if (owner.place.memory == Place::Memory::image) return {0, 1, 2 + owner.image};
+    const std::size_t begin = owner.offset + memory.offset;
+    return {begin, begin + plan_.slots[idx(s)].mapping.bytes(), owner.place.device == 0 ? 0 : 1};
   }
 
   void slot(int s) const {
@@ -113,8 +130,28 @@ class Verifier {
       if (slot.constant->bytes() != slot.mapping.bytes()) {
         bug(text("'", name(s), "' is not as large as its constant"));
       }
-    } else if (range(s).end > plan_.arena_bytes) {
+    } else if (slot.place.memory == Place::Memory::image) {
+      if (slot.image < 0 || slot.image >= static_cast<int>(plan_.images.size())) {
+        bug(text("'", name(s), "' has no image"));
+      }
+      const PlanImage& image = plan_.images[idx(slot.image)];
+      if (slot.mapping.extent(Space::x) > image.width ||
+          slot.mapping.extent(Space::y) > image.height || slot.dtype != image.dtype) {
+        bug(text("'", name(s), "' does not fit into its image"));
+      }
+    } else if (range(s).end > (slot.place.device == 0 ? plan_.arena_bytes : plan_.device_bytes)) {
       bug(text("'", name(s), "' lies outside the arena"));
+    }
+    if (slot.place.device != 0 && !plan_.device) bug("a slot is on a device that is none");
+  }
+
+  /// Results of a kernel are where it runs.
+  void expect_places(const Step& step) const {
+    const int device = step.call.def().launch == nullptr ? 0 : 1;
+    for (const int s : step.out) {
+      if (s >= 0 && plan_.slot(s).place.device != device) {
+        bug(text("'", name(s), "' is written by a kernel of another device"));
+      }
     }
   }
 
@@ -122,7 +159,7 @@ class Verifier {
     if (is_constant(s)) return;
     const int from = root(s);
     if (!written_[idx(from)]) bug(text("'", name(s), "' is read before it is written"));
-    if (!held_.contains({plan_.slots[idx(from)].offset, from})) {
+    if (!held_.contains({range(from).memory, range(from).begin, from})) {
       bug(text("'", name(s), "' is read after something was written over it"));
     }
   }
@@ -181,28 +218,34 @@ class Verifier {
     // What lies between the parts that are there already is written.
     std::size_t from = range(s).begin;
     for (const Range& part : kept) {
-      clear({from, part.begin});
+      clear({from, part.begin, range(s).memory});
       from = std::max(from, part.end);
     }
-    clear({from, range(s).end});
-    held_.insert({range(s).begin, s});
+    clear({from, range(s).end, range(s).memory});
+    held_.insert({range(s).memory, range(s).begin, s});
     longest_ = std::max(longest_, range(s).end - range(s).begin);
   }
 
   /// What lay there is gone.
   void clear(const Range& bytes) {
     if (bytes.begin >= bytes.end) return;
+    for (const Range& given : given_) {
+      if (given.overlaps(bytes)) bug("what the device has yet to read is written over");
+    }
     const std::size_t first = bytes.begin > longest_ ? bytes.begin - longest_ : 0;
-    for (auto at = held_.lower_bound({first, -1}); at != held_.end() && at->first < bytes.end;) {
-      const Range other = range(at->second);
+    for (auto at = held_.lower_bound({bytes.memory, first, -1});
+         at != held_.end() && std::get<0>(*at) == bytes.memory && std::get<1>(*at) < bytes.end;) {
+      const Range other = range(std::get<2>(*at));
       at = other.begin < other.end && other.overlaps(bytes) ? held_.erase(at) : std::next(at);
     }
   }
 
   const Plan& plan_;
   std::vector<bool> written_;
-  std::set<std::pair<std::size_t, int>> held_;  // offset and slot: its bytes lie there, whole
-  std::size_t longest_ = 0;                     // most bytes of a slot that was written
+  // Memory, offset and slot: its bytes lie there, whole.
+  std::set<std::tuple<int, std::size_t, int>> held_;
+  std::vector<Range> given_;  // what the device may still have to read
+  std::size_t longest_ = 0;   // most bytes of a slot that was written
 };
 
 }  // namespace

@@ -19,6 +19,10 @@ std::vector<std::byte*> slot_pointers(const Plan& plan, std::byte* arena) {
   for (int s = 0; s < static_cast<int>(plan.slots.size()); ++s) {
     const SlotMemory memory = memory_of(plan, s);
     const Slot& owner = plan.slots[idx(memory.slot)];
+    if (owner.place.device != 0) {
+      out.push_back(nullptr);
+      continue;
+    }
     // Constants are only ever read; one table of pointers serves both kinds.
     std::byte* const begin =
         owner.constant ? const_cast<std::byte*>(owner.constant->data()) : arena + owner.offset;

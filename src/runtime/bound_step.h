@@ -26,7 +26,7 @@ struct BoundStep {
   void run(ThreadPool* pool) const;
 };
 
-/// Where each slot of the plan lies: constants in the plan, all else in `arena`.
+/// Where each slot of the plan lies: constants in the plan, all else in `arena`; null: on a device.
 std::vector<std::byte*> slot_pointers(const Plan& plan, std::byte* arena);
 
 /// `slots`: see slot_pointers. Throws what binding a kernel does, with the node in the trail.

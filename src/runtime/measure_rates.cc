@@ -2,13 +2,13 @@
 // What this machine does a second, for the planner: timed, each rate alone.
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "graph/op_def.h"
 #include "plan/build.h"
+#include "runtime/measure.h"
 #include "stowage/convert.h"
 #include "stowage/machine.h"
 
@@ -16,81 +16,35 @@ namespace stowage {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-/// Microseconds of one call: the lower quartile of samples that last long enough to be timed.
-/// Others may be using the machine; what they take away is not what it can do.
-template <class F>
-double measure(F&& work) {
-  constexpr double kSampleMs = 1.5, kBudgetMs = 90;
-  work();
-  std::vector<double> samples;
-  int calls = 1;
-  const Clock::time_point begin = Clock::now();
-  while (samples.size() < 5 || ms_since(begin) < kBudgetMs) {
-    const Clock::time_point start = Clock::now();
-    for (int i = 0; i < calls; ++i) work();
-    const double ms = ms_since(start);
-    if (ms < kSampleMs && calls < (1 << 20)) {
-      calls *= 2;
-      continue;
-    }
-    samples.push_back(ms * 1e3 / calls);
-  }
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 4];
-}
-
 /// Bytes read and written in a nanosecond.
 double conversion_rate(const Shape& shape, const Layout& from, const Layout& to) {
   const Tensor source(DType::f32, shape, from);
   Tensor target(DType::f32, shape, to);
   const Conversion conversion(DType::f32, source.mapping(), DType::f32, target.mapping());
-  const double us = measure([&] { conversion.run(source.data(), target.data()); });
+  const double us = measure_us([&] { conversion.run(source.data(), target.data()); });
   return static_cast<double>(conversion.bytes_moved()) / (us * 1e3);
 }
 
-/// A graph of one input, made node by node.
+/// A chain from one input.
 class Net {
  public:
-  explicit Net(std::initializer_list<std::int64_t> extents) : graph_(std::make_shared<Graph>()) {
-    Value v;
-    v.name = "x";
-    v.shape = Shape("abcd", extents);
-    last_ = graph_->add_value(std::move(v));
-    graph_->inputs = {last_};
-  }
+  explicit Net(const Ints& extents) : last_(graph_.input(extents)) {}
 
-  void add(std::string_view op, std::initializer_list<std::int64_t> weights = {}) {
-    Node n;
-    n.op = find_op(op);
-    n.name = std::string(op);
-    n.inputs = {last_};
-    if (weights.size() != 0) {
-      n.inputs.push_back(graph_->add_constant("w", Tensor(DType::f32, Shape("abcd", weights))));
-      n.attrs.set("pads", Ints{1, 1, 1, 1});
+  void add(std::string_view op, const Ints& weights = {}) {
+    std::vector<ValueId> inputs = {last_};
+    std::map<std::string, Attribute> attrs;
+    if (!weights.empty()) {
+      inputs.push_back(graph_.constant(plain_tensor(weights)));
+      attrs["pads"] = Ints{1, 1, 1, 1};
     }
-    Value v;
-    v.name = "y";
-    last_ = graph_->add_value(std::move(v));
-    n.outputs = {last_};
-    graph_->add_node(std::move(n));
+    last_ = graph_.node(op, attrs, std::move(inputs))[0];
   }
 
-  const std::shared_ptr<Graph>& finish() {
-    graph_->outputs = {last_};
-    infer_shapes(*graph_);
-    name_axes(*graph_);
-    return graph_;
-  }
+  std::shared_ptr<Graph> finish() { return graph_.finish({last_}); }
 
  private:
-  std::shared_ptr<Graph> graph_;
-  ValueId last_ = kNoValue;
+  SmallGraph graph_;
+  ValueId last_;
 };
 
 /// Microseconds of one run of the steps, without model inputs and outputs.
@@ -100,7 +54,7 @@ double session_us(const std::shared_ptr<Graph>& graph, PlanOptions::Planner plan
   options.simplify = false;
   Session session(make_plan(graph, options));
   session.set_input(0, Tensor(DType::f32, session.inputs()[0].shape).view());
-  return measure([&] { session.run(); });
+  return measure_us([&] { session.run(); });
 }
 
 double reference_us(const std::shared_ptr<Graph>& graph) {
@@ -115,14 +69,14 @@ double reference_us(const std::shared_ptr<Graph>& graph) {
   };
   bind(node.node().inputs, views.in);
   bind(node.node().outputs, views.out);
-  return measure([&] { run_reference(node, views.in, views.out); });
+  return measure_us([&] { run_reference(node, views.in, views.out); });
 }
 
 /// GFLOP/s that a lane reaches in a convolution, divided by the efficiency that the kernel claims.
 double convolution_rate() {
   Net net({1, 64, 56, 56});
   net.add("conv", {64, 64, 3, 3});
-  const std::shared_ptr<Graph>& graph = net.finish();
+  const std::shared_ptr<Graph> graph = net.finish();
   const plan::Decision decision = plan::decide(*graph, {});
   const plan::Option& option =
       decision.table.options[0][static_cast<std::size_t>(decision.chosen.choice[0])];

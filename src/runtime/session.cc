@@ -2,6 +2,7 @@
 // A plan with its memory: run is a loop over steps.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <optional>
 
 #include "base/bytes.h"
@@ -11,6 +12,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "base/trail.h"
+#include "plan/device_session.h"
 #include "plan/plan.h"
 #include "runtime/bound_step.h"
 #include "stowage/model.h"
@@ -54,6 +56,9 @@ Mapping over_port_axes(const Mapping& view, const Port& port) {
 
 struct Session::State {
   std::shared_ptr<const Plan> plan;
+  std::shared_ptr<Device> device;
+  std::map<int, Tensor> staged;  // by slot: what of model inputs and outputs goes across
+  bool uploads = false;          // the device may have to read some of it yet
   ThreadPool pool;
   std::unique_ptr<std::byte, Free> arena;
   std::vector<std::byte*> slots;  // where each lies
@@ -62,9 +67,20 @@ struct Session::State {
   bool ran = false;
   std::vector<Port> inputs, outputs;
   std::function<void(int)> observer;
+  // What of the plan is on the device; may be null. It goes first, for it may still be reading.
+  std::unique_ptr<DeviceSession> there;
 
-  explicit State(std::shared_ptr<const Plan> p)
-      : plan(std::move(p)), pool(plan->threads, plan->threads > 1 ? available_cpus() : 1) {}
+  State(std::shared_ptr<const Plan> p, std::shared_ptr<Device> d)
+      : plan(std::move(p)),
+        device(std::move(d)),
+        pool(plan->threads, plan->threads > 1 ? available_cpus() : 1) {}
+
+  void run_step(int i);
+
+  void wait() {
+    there->wait();
+    uploads = false;
+  }
 };
 
 namespace {
@@ -74,20 +90,53 @@ std::shared_ptr<const Plan> expect_plan(std::shared_ptr<const Plan> plan) {
   return plan;
 }
 
+/// The plan was made for a device that has no more than this one.
+void expect_device(const Plan& plan, const Device* device) {
+  const bool needed =
+      std::ranges::any_of(plan.slots, [](const Slot& slot) { return slot.place.device != 0; });
+  if (!needed) return;
+  if (device == nullptr) {
+    fail(ErrorCode::usage, "the plan is for '", plan.device->name, "'; the session needs a device");
+  }
+  const DeviceFacts &want = *plan.device, &have = device->facts();
+  const auto expect = [&](std::string_view what, std::int64_t wanted, std::int64_t is) {
+    if (wanted <= is) return;
+    fail(ErrorCode::device, "the plan was made for ", what, " of ", wanted, ", '", have.name,
+         "' has ", is);
+  };
+  expect("images", want.images ? 1 : 0, have.images ? 1 : 0);
+  expect("images of a width", want.image_width, have.image_width);
+  expect("images of a height", want.image_height, have.image_height);
+  expect("allocations", want.allocation_bytes, have.allocation_bytes);
+  expect("an alignment", have.alignment, want.alignment);
+}
+
 void expect_data(const std::byte* data, const Mapping& mapping) {
   if (data == nullptr && mapping.cells() > 0) fail(ErrorCode::usage, "its data is a null pointer");
 }
 
 }  // namespace
 
-Session::Session(std::shared_ptr<const Plan> plan)
-    : state_(std::make_unique<State>(expect_plan(std::move(plan)))) {
+Session::Session(std::shared_ptr<const Plan> plan, std::shared_ptr<Device> device)
+    : state_(std::make_unique<State>(expect_plan(std::move(plan)), std::move(device))) {
   State& s = *state_;
   const Plan& p = *s.plan;
+  expect_device(p, s.device.get());
+  if (p.device && s.device != nullptr) s.there = s.device->open(s.plan);
+  for (const auto* ports : {&p.inputs, &p.outputs}) {
+    for (const PlanPort& port : *ports) {
+      for (const int i : port.slots) {
+        const Slot& slot = p.slot(i);
+        if (slot.place.device == 0) continue;
+        s.staged.emplace(i, Tensor(slot.dtype, slot.mapping.shape(), slot.mapping.layout()));
+      }
+    }
+  }
   s.arena.reset(allocate_zeroed(p.arena_bytes + kVectorSlack));
   s.slots = slot_pointers(p, s.arena.get());
   for (const Step& step : p.steps) {
-    s.steps.push_back(bind_step(p, step, s.slots, s.arena.get()));
+    const bool here = !p.on_device(step) && !p.brings_up(step) && !p.brings_down(step);
+    s.steps.push_back(here ? bind_step(p, step, s.slots, s.arena.get()) : BoundStep());
   }
   for (const PlanPort& input : p.inputs) s.inputs.push_back(input.port);
   for (const PlanPort& output : p.outputs) s.outputs.push_back(output.port);
@@ -117,10 +166,40 @@ void Session::set_input(int i, const TensorView& view, std::span<const float> me
   ScalarMap map{mean, norm, Axis("c")};
   for (int slot : s.plan->inputs[idx(i)].slots) {
     const Slot& to = s.plan->slots[idx(slot)];
-    Conversion(view.dtype, mapping, to.dtype, to.mapping, map)
-        .run(view.data, s.slots[idx(slot)], &s.pool);
+    const Conversion conversion(view.dtype, mapping, to.dtype, to.mapping, map);
+    if (to.place.device == 0) {
+      conversion.run(view.data, s.slots[idx(slot)], &s.pool);
+      continue;
+    }
+    if (s.uploads && s.given[idx(i)]) s.wait();
+    // The caller's tails need not be zero.
+    if (conversion.is_alias() && to.mapping.bijective()) {
+      s.there->upload(slot, view.data);
+      s.wait();
+      continue;
+    }
+    Tensor& staged = s.staged.at(slot);
+    conversion.run(view.data, staged.data(), &s.pool);
+    s.uploads = true;
+    s.there->upload(slot, staged.data());
   }
   s.given[idx(i)] = true;
+}
+
+void Session::State::run_step(int i) {
+  const Step& step = plan->steps[idx(i)];
+  if (plan->on_device(step)) {
+    there->run(i);
+  } else if (plan->brings_up(step)) {
+    there->upload(step.dst, slots[idx(step.src)]);
+  } else if (plan->brings_down(step)) {
+    there->download(step.src, slots[idx(step.dst)]);
+  } else if (!steps[idx(i)].may_throw()) {
+    steps[idx(i)].run(&pool);
+  } else {
+    const Trail trail("node", step.name, step.op);
+    steps[idx(i)].run(&pool);
+  }
 }
 
 void Session::run() {
@@ -131,15 +210,10 @@ void Session::run() {
   const Plan& p = *s.plan;
   const FlushDenormals flush;  // the pool's threads do as the caller does
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
-    const BoundStep& step = s.steps[i];
-    if (!step.may_throw()) {
-      step.run(&s.pool);
-    } else {
-      const Trail trail("node", p.steps[i].name, p.steps[i].op);
-      step.run(&s.pool);
-    }
+    s.run_step(static_cast<int>(i));
     if (s.observer) s.observer(static_cast<int>(i));
   }
+  if (s.there != nullptr) s.wait();
   s.ran = true;
 }
 
@@ -152,8 +226,20 @@ void Session::read_output(int i, const MutableTensorView& into) const {
   expect_data(into.data, into.mapping);
   const int slot = s.plan->outputs[idx(i)].slots[0];
   const Slot& from = s.plan->slots[idx(slot)];
-  Conversion(from.dtype, from.mapping, into.dtype, over_port_axes(into.mapping, port))
-      .run(s.slots[idx(slot)], into.data, &state_->pool);
+  const Conversion conversion(from.dtype, from.mapping, into.dtype,
+                              over_port_axes(into.mapping, port));
+  if (from.place.device == 0) {
+    conversion.run(s.slots[idx(slot)], into.data, &state_->pool);
+    return;
+  }
+  // The caller's gaps stay as they are.
+  if (conversion.is_alias() && into.mapping.bijective()) {
+    s.there->download(slot, into.data);
+    return;
+  }
+  Tensor& staged = state_->staged.at(slot);
+  s.there->download(slot, staged.data());
+  conversion.run(staged.data(), into.data, &state_->pool);
 }
 
 Tensor Session::output(int i) const {
@@ -181,6 +267,16 @@ int Session::input_index(std::string_view name) const { return index_of(inputs()
 
 int Session::output_index(std::string_view name) const {
   return index_of(outputs(), name, "output");
+}
+
+double Session::step_us(int step) const {
+  const State& s = *state_;
+  if (step < 0 || idx(step) >= s.plan->steps.size()) {
+    fail(ErrorCode::usage, "there is no step ", step);
+  }
+  return s.there == nullptr || !s.plan->on_device(s.plan->steps[idx(step)])
+             ? -1
+             : s.there->step_us(step);
 }
 
 void Session::on_step(std::function<void(int)> observer) { state_->observer = std::move(observer); }

@@ -8,6 +8,9 @@ source=$2
 scratch=$build/install-test
 rm -rf "$scratch"
 cmake --install "$build" --prefix "$scratch/prefix" >/dev/null
+if [ -d "$scratch/prefix/bin" ]; then
+  ls "$scratch"/prefix/share/stowage/devices/*.yaml >/dev/null
+fi
 awk '/^```cpp$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$scratch/readme.cc"
 cmake -S "$source/tests/install" -B "$scratch/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_STANDARD=20 -DCMAKE_PREFIX_PATH="$(cd "$scratch" && pwd)/prefix" \
@@ -15,6 +18,9 @@ cmake -S "$source/tests/install" -B "$scratch/build" -G Ninja -DCMAKE_BUILD_TYPE
 cmake --build "$scratch/build" >/dev/null
 "$scratch/build/convert_with_core"
 (cd "$source" && "$(cd "$scratch" && pwd)/build/readme_example")
+if [ -x "$scratch/build/list_devices" ]; then
+  "$scratch/build/list_devices"
+fi
 pc=$(dirname "$(find "$scratch/prefix" -name stowage.pc)")
 # --define-prefix: the scratch prefix is not the configured one.
 # shellcheck disable=SC2046

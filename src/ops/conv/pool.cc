@@ -8,6 +8,7 @@
 #include "graph/import_rule.h"
 #include "kernels/gemm/tiles.h"
 #include "kernels/layouts.h"
+#include "ops/conv/device_conv.h"
 
 namespace stowage {
 
@@ -48,10 +49,12 @@ void offer_pool(const OfferRequest& request, Slide::Kind kind, std::vector<Offer
   const Shape& x = node.shape(0);
   const Shape& y = node.output().shape;
   const int lanes = tile_lanes();
-  if (node.dtype(0) != DType::f32 || request.target.lanes != lanes || y.elements() == 0) return;
+  if (node.dtype(0) != DType::f32 || y.elements() == 0) return;
   PoolParams params;
   params.kind = kind;
   params.w = pool_window(node);
+  if (request.target.device) offer_device_pool(request, kind, params.w, offers);
+  if (request.target.lanes != lanes) return;
   params.images = x[0];
   params.channels = x[1];
   params.count_padding = node.attrs().integer("count_include_pad", 0) != 0;

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "kernels/elementwise/map.h"
+#include "kernels/layouts.h"
+#include "ops/device/device_offer.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -70,12 +73,40 @@ Offer start_offer(const NodeRef& node, const Layout& layout, int count,
   return offer;
 }
 
+/// On the device, as it keeps what it computes and in the order of the file.
+void offer_map(const OfferRequest& request, std::vector<Offer>& out, const MapParams& params) {
+  const NodeRef& node = request.node;
+  const Shape& y = node.output().shape;
+  if (!request.target.device || !has_map(params.function.fn) || y.elements() == 0) return;
+  const double flops = 4.0 * params.operands * static_cast<double>(y.elements());
+  const auto add = [&](bool plain) {
+    DeviceOffer offer(request);
+    const Layout layout = plain ? Layout::row_major(y) : texels(y);
+    offer.out(layout);
+    // Texels of a constant go as those of the result do.
+    const Axis along = plain ? Axis("a") : layout.items().back().axis;
+    for (int i = 0; i < params.operands; ++i) {
+      const Shape& x = node.shape(i);
+      if (plain) {
+        offer.in(i, Layout::row_major(x));
+      } else {
+        const int axis = y.index_of(along) - (y.rank() - x.rank());
+        offer.in_texels(i, axis < 0 || x[axis] == 1 ? -1 : axis);
+      }
+    }
+    offer.add(kMap, params, flops, 0.5, out);
+  };
+  add(true);
+  if (y.rank() > 0) add(false);
+}
+
 }  // namespace
 
 void offer_elementwise(const OfferRequest& request, std::vector<Offer>& out,
                        const Function& function, int count) {
   const NodeRef& node = request.node;
   if (!all_f32(node, count)) return;
+  offer_map(request, out, {function, count, 1});
   for (const Layout& layout : elementwise_layouts(request)) {
     ElementwiseParams params;
     Offer offer = start_offer(node, layout, count, params.operands);
@@ -95,6 +126,7 @@ void offer_chain(const OfferRequest& request, std::vector<Offer>& out, Fn fn, fl
   const NodeRef& node = request.node;
   const int count = node.input_count();
   if (!all_f32(node, count)) return;
+  offer_map(request, out, {{fn, 0, 0}, count, scale});
   for (const Layout& layout : elementwise_layouts(request)) {
     ChainParams params;
     Offer offer = start_offer(node, layout, count, params.operands);

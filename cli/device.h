@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a model runs: the options that name a device and how its memory is used.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/cli.h"
+#include "stowage/model.h"
+
+namespace stowage::cli {
+
+struct DeviceArguments {
+  /// As said by the command line, else by a deployment file; nothing: cpu, image, fp32.
+  std::optional<std::string> device, memory, data_type;
+  std::string device_limits;
+  bool or_cpu = false;             ///< where `device` is not here, the CPU will do
+  bool profile = false;            ///< the device measures its steps
+  bool fill_nan = false;           ///< its memory begins as NaN
+  std::shared_ptr<Device> opened;  ///< by open_device; null: the CPU
+  std::string missing;             ///< why the CPU computes instead; set by open_device
+};
+
+/// --device, --memory, --data-type, --device-limits and --threads.
+void add_device_options(CLI::App* command, DeviceArguments& arguments, std::optional<int>& threads);
+
+/// Throws Error(usage) for words that mean nothing, and for --device-limits where neither the
+/// command line nor a deployment file (`deployed`: there is one) can name a device.
+void check_device(const DeviceArguments& arguments, bool deployed);
+
+bool on_device(const DeviceArguments& arguments);
+
+/// Throws Error(usage) unless --device names a device that is not the CPU.
+void expect_no_cpu(const DeviceArguments& arguments);
+
+/// Opens what --device names. Throws Error(device) for one that is not here, unless `or_cpu`.
+void open_device(DeviceArguments& arguments);
+
+/// For PlanOptions: the device that was opened, with no more than --device-limits says, with what
+/// `calibrate` measured (load_device_rates) and without the kernels that failed `selftest`; without
+/// an open device what the file of limits says; nothing for the CPU. Throws Error(bad_input, usage)
+/// for a bad file.
+std::optional<DeviceOptions> device_options(const DeviceArguments& arguments,
+                                            const std::string& rates);
+
+}  // namespace stowage::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenCL devices. In the library stowage::opencl, which finds the loader (libOpenCL) when it is
+// first asked: a program that was linked with it starts on a machine without one.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stowage/device.h"
+
+namespace stowage {
+
+struct OpenClOptions {
+  std::string loader;  ///< path of the loader or driver; empty: libOpenCL.so.1, libOpenCL.so
+  /// A folder for built programs, made where it is missing; empty: they are built anew by every
+  /// process.
+  std::string cache;
+  bool profile = false;  ///< Session::step_us measures on the device
+  /// Memory of a session begins as NaN: what a kernel reads that nobody wrote is seen. For tests.
+  bool fill_nan = false;
+};
+
+/// Every device of every platform, in the order of the platforms, GPUs of a platform first; the
+/// position is the number in `--device opencl:N`. Throws Error(device): no loader, no platform, no
+/// device.
+std::vector<DeviceFacts> opencl_devices(const OpenClOptions& options = {});
+
+/// Throws Error(device), also where there is no device of that number.
+std::shared_ptr<Device> open_opencl(int number = 0, const OpenClOptions& options = {});
+
+}  // namespace stowage

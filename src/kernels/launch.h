@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel as a device runs it. It is data, made from the parameters of a row (KernelDef::launch)
+// and the mappings of its operands on any machine, with a device or without.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "tensor/format.h"
+
+namespace stowage {
+
+/// An operand where it lies.
+struct LaunchView {
+  Mapping mapping;
+  DType dtype = DType::f32;  ///< of the stored elements
+  Place::Memory memory = Place::Memory::buffer;
+};
+
+/// What a launch is made from. Absent operands have no elements and rank 0.
+struct LaunchArgs {
+  std::span<const LaunchView> in, out;
+};
+
+/// The arguments of the kernel are those of each operand (see accessors.h), then the tables, then
+/// the scalars, then the number of items in three dimensions, an int4 whose last element is 0.
+struct Launch {
+  struct Operand {
+    std::string name;  ///< in the source: "x" makes ARG_x, READ_x, ...
+    int index = 0;     ///< of the inputs or the outputs
+    bool output = false;
+
+    friend bool operator==(const Operand&, const Operand&) = default;
+  };
+
+  /// Read-only numbers in a buffer of their own: `__global const int* NAME`.
+  struct Table {
+    std::string name;
+    std::variant<std::vector<std::int32_t>, std::vector<float>> data;
+
+    friend bool operator==(const Table&, const Table&) = default;
+  };
+
+  std::string source;             ///< stem of the .cl file, which has one kernel of that name
+  std::vector<Operand> operands;  ///< in the order of the arguments
+  std::vector<Table> tables;
+  /// `const int NAME`, or float.
+  std::vector<std::pair<std::string, std::variant<std::int32_t, float>>> scalars;
+  std::vector<std::pair<std::string, std::string>> defines;  ///< "NAME" or "NAME(a)", and the text
+  std::array<std::int64_t, 3> items{1, 1, 1};  ///< rounded up to whole groups by who runs it
+  std::array<int, 3> group{16, 4, 1};
+  bool whole_group = false;  ///< items of a group work together: it cannot be made smaller
+
+  friend bool operator==(const Launch&, const Launch&) = default;
+};
+
+namespace kernel_detail {
+
+template <class P, auto Make>
+Launch launch(const void* params, const LaunchArgs& args) {
+  Launch launch;
+  Make(*static_cast<const P*>(params), args, launch);
+  return launch;
+}
+
+}  // namespace kernel_detail
+
+/// A kernel of a device: `Make(params, LaunchArgs, Launch&)` fills its Launch.
+template <class P, auto Make>
+constexpr KernelDef device_kernel_def(std::string_view name,
+                                      bool (*takes)(std::span<const Post>) = nullptr) {
+  return {.name = name,
+          .fields = kernel_detail::fields<P>,
+          .make = kernel_detail::make<P>,
+          .takes = takes,
+          .launch = kernel_detail::launch<P, Make>};
+}
+
+/// Everything before the source itself: the common part, accessors of all operands, declarations of
+/// tables, defines. Equal text and source make equal programs.
+std::string launch_preamble(const Launch& launch, const LaunchArgs& args);
+
+/// The copy of a value from one place or layout of a device to another: elements keep their
+/// coordinates, tails become zero. Input 0 to output 0.
+Launch conversion_launch(const LaunchArgs& args);
+
+}  // namespace stowage

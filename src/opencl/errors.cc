@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "opencl/errors.h"
+
+#include <string_view>
+
+#include "base/text.h"
+
+namespace stowage {
+
+namespace {
+
+struct Code {
+  cl_int code;
+  std::string_view name;
+};
+
+#define STOWAGE_CL_CODE(name) \
+  Code { name, #name }
+constexpr Code kCodes[] = {
+    STOWAGE_CL_CODE(CL_DEVICE_NOT_FOUND),
+    STOWAGE_CL_CODE(CL_DEVICE_NOT_AVAILABLE),
+    STOWAGE_CL_CODE(CL_COMPILER_NOT_AVAILABLE),
+    STOWAGE_CL_CODE(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+    STOWAGE_CL_CODE(CL_OUT_OF_RESOURCES),
+    STOWAGE_CL_CODE(CL_OUT_OF_HOST_MEMORY),
+    STOWAGE_CL_CODE(CL_PROFILING_INFO_NOT_AVAILABLE),
+    STOWAGE_CL_CODE(CL_MEM_COPY_OVERLAP),
+    STOWAGE_CL_CODE(CL_IMAGE_FORMAT_MISMATCH),
+    STOWAGE_CL_CODE(CL_IMAGE_FORMAT_NOT_SUPPORTED),
+    STOWAGE_CL_CODE(CL_BUILD_PROGRAM_FAILURE),
+    STOWAGE_CL_CODE(CL_MAP_FAILURE),
+    STOWAGE_CL_CODE(CL_MISALIGNED_SUB_BUFFER_OFFSET),
+    STOWAGE_CL_CODE(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
+    STOWAGE_CL_CODE(CL_INVALID_VALUE),
+    STOWAGE_CL_CODE(CL_INVALID_DEVICE_TYPE),
+    STOWAGE_CL_CODE(CL_INVALID_PLATFORM),
+    STOWAGE_CL_CODE(CL_INVALID_DEVICE),
+    STOWAGE_CL_CODE(CL_INVALID_CONTEXT),
+    STOWAGE_CL_CODE(CL_INVALID_QUEUE_PROPERTIES),
+    STOWAGE_CL_CODE(CL_INVALID_COMMAND_QUEUE),
+    STOWAGE_CL_CODE(CL_INVALID_HOST_PTR),
+    STOWAGE_CL_CODE(CL_INVALID_MEM_OBJECT),
+    STOWAGE_CL_CODE(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR),
+    STOWAGE_CL_CODE(CL_INVALID_IMAGE_SIZE),
+    STOWAGE_CL_CODE(CL_INVALID_BINARY),
+    STOWAGE_CL_CODE(CL_INVALID_BUILD_OPTIONS),
+    STOWAGE_CL_CODE(CL_INVALID_PROGRAM),
+    STOWAGE_CL_CODE(CL_INVALID_PROGRAM_EXECUTABLE),
+    STOWAGE_CL_CODE(CL_INVALID_KERNEL_NAME),
+    STOWAGE_CL_CODE(CL_INVALID_KERNEL_DEFINITION),
+    STOWAGE_CL_CODE(CL_INVALID_KERNEL),
+    STOWAGE_CL_CODE(CL_INVALID_ARG_INDEX),
+    STOWAGE_CL_CODE(CL_INVALID_ARG_VALUE),
+    STOWAGE_CL_CODE(CL_INVALID_ARG_SIZE),
+    STOWAGE_CL_CODE(CL_INVALID_KERNEL_ARGS),
+    STOWAGE_CL_CODE(CL_INVALID_WORK_DIMENSION),
+    STOWAGE_CL_CODE(CL_INVALID_WORK_GROUP_SIZE),
+    STOWAGE_CL_CODE(CL_INVALID_WORK_ITEM_SIZE),
+    STOWAGE_CL_CODE(CL_INVALID_EVENT_WAIT_LIST),
+    STOWAGE_CL_CODE(CL_INVALID_EVENT),
+    STOWAGE_CL_CODE(CL_INVALID_OPERATION),
+    STOWAGE_CL_CODE(CL_INVALID_BUFFER_SIZE),
+    STOWAGE_CL_CODE(CL_INVALID_GLOBAL_WORK_SIZE),
+    STOWAGE_CL_CODE(CL_INVALID_PROPERTY),
+    STOWAGE_CL_CODE(CL_INVALID_IMAGE_DESCRIPTOR),
+};
+#undef STOWAGE_CL_CODE
+
+}  // namespace
+
+std::string cl_code_text(cl_int code) {
+  for (const Code& known : kCodes) {
+    if (known.code == code) return text(known.name, " (", code, ")");
+  }
+  return text("error ", code);
+}
+
+void fail_cl(const char* function, cl_int code) {
+  // The C++ bindings name a function as it is written, or as cl.h calls it.
+  std::string_view name = function == nullptr ? "OpenCL" : function;
+  const std::string_view prefix = "stowage_";
+  if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  const bool limit = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
+                     code == CL_INVALID_BUFFER_SIZE || code == CL_INVALID_IMAGE_SIZE;
+  fail(limit ? ErrorCode::limit : ErrorCode::device, name, " failed: ", cl_code_text(code));
+}
+
+}  // namespace stowage

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "opencl/memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/index.h"
+#include "base/text.h"
+#include "base/trail.h"
+
+namespace stowage {
+
+namespace {
+
+/// OpenCL has no buffer of no bytes.
+constexpr std::size_t kLeastBytes = 16;
+
+bool on_device(const Slot& slot) { return slot.place.memory != Place::Memory::host; }
+
+std::size_t texels(const Mapping& mapping, Space space) {
+  return static_cast<std::size_t>(mapping.extent(space));
+}
+
+/// One row or column at least.
+cl::Image2D make_image(const cl::Context& context, cl_mem_flags flags, DType dtype,
+                       std::size_t width, std::size_t height) {
+  return {context, flags, image_format(dtype), std::max<std::size_t>(width, 1),
+          std::max<std::size_t>(height, 1)};
+}
+
+}  // namespace
+
+cl::ImageFormat image_format(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return {CL_RGBA, CL_FLOAT};
+    case DType::f16:
+      return {CL_RGBA, CL_HALF_FLOAT};
+    case DType::u8:
+    case DType::boolean:
+      return {CL_RGBA, CL_UNSIGNED_INT8};
+    case DType::i8:
+      return {CL_RGBA, CL_SIGNED_INT8};
+    case DType::i32:
+      return {CL_RGBA, CL_SIGNED_INT32};
+    default:
+      fail(ErrorCode::internal, "no image holds ", dtype_name(dtype));
+  }
+}
+
+cl::Buffer constant_buffer(const cl::Context& context, const void* data, std::size_t bytes) {
+  if (bytes >= kLeastBytes) {
+    // A driver copies from it and leaves it as it is, though the type does not say so.
+    return {context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, bytes, const_cast<void*>(data)};
+  }
+  std::byte few[kLeastBytes] = {};
+  if (bytes > 0) std::memcpy(few, data, bytes);
+  return {context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, kLeastBytes, few};
+}
+
+DeviceMemory::DeviceMemory(const cl::Context& context, const Plan& plan) {
+  arena_bytes_ = std::max(plan.device_bytes, kLeastBytes);
+  arena_ = cl::Buffer(context, CL_MEM_READ_WRITE, arena_bytes_);
+  image_sizes_ = plan.images;
+  nothing_ = cl::Buffer(context, CL_MEM_READ_WRITE, kLeastBytes);
+  for (const PlanImage& image : plan.images) {
+    images_.push_back(
+        make_image(context, CL_MEM_READ_WRITE, image.dtype, idx(image.width), idx(image.height)));
+  }
+  slots_.resize(plan.slots.size());
+  // First those that are a part of no other.
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = plan.slots[i];
+    if (!on_device(slot)) continue;
+    const Trail trail("slot", slot.name);
+    Memory& memory = slots_[i];
+    memory.image = slot.place.memory == Place::Memory::image;
+    memory.bytes = slot.mapping.bytes();
+    memory.width = texels(slot.mapping, Space::x);
+    memory.height = texels(slot.mapping, Space::y);
+    if (slot.alias_of >= 0) continue;
+    if (memory.image && slot.constant != nullptr) {
+      memory.memory =
+          make_image(context, CL_MEM_READ_ONLY, slot.dtype, memory.width, memory.height);
+    } else if (memory.image) {
+      memory.memory = images_[idx(slot.image)];
+    } else if (slot.constant != nullptr) {
+      memory.memory = constant_buffer(context, slot.constant->data(), memory.bytes);
+    } else {
+      memory.memory = arena_;
+      memory.offset = slot.offset;
+    }
+  }
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = plan.slots[i];
+    if (!on_device(slot) || slot.alias_of < 0) continue;
+    const SlotMemory at = memory_of(plan, static_cast<int>(i));
+    slots_[i].memory = slots_[idx(at.slot)].memory;
+    slots_[i].offset = slots_[idx(at.slot)].offset + at.offset;
+  }
+}
+
+DeviceMemory::Location DeviceMemory::of(int slot) const {
+  if (slot < 0) return {nothing_};
+  return {slots_[idx(slot)].memory, slots_[idx(slot)].offset};
+}
+
+void DeviceMemory::fill_nan(const cl::CommandQueue& queue) const {
+  // Of halves a NaN as well.
+  queue.enqueueFillBuffer(arena_, std::uint32_t{0xFFFFFFFF}, 0, arena_bytes_);
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t i = 0; i < images_.size(); ++i) {
+    queue.enqueueFillImage(images_[i], cl_float4{{kNan, kNan, kNan, kNan}}, {0, 0, 0},
+                           {idx(std::max<std::int64_t>(image_sizes_[i].width, 1)),
+                            idx(std::max<std::int64_t>(image_sizes_[i].height, 1)), 1});
+  }
+}
+
+void DeviceMemory::upload(const cl::CommandQueue& queue, int slot, const std::byte* from) const {
+  const Memory& m = slots_[idx(slot)];
+  if (m.bytes == 0) return;
+  if (m.image) {
+    queue.enqueueWriteImage(cl::Image2D(m.memory(), true), CL_FALSE, {0, 0, 0},
+                            {m.width, m.height, 1}, 0, 0, from);
+  } else {
+    queue.enqueueWriteBuffer(cl::Buffer(m.memory(), true), CL_FALSE, m.offset, m.bytes, from);
+  }
+}
+
+void DeviceMemory::download(const cl::CommandQueue& queue, int slot, std::byte* to) const {
+  const Memory& m = slots_[idx(slot)];
+  if (m.bytes == 0) return;
+  if (m.image) {
+    queue.enqueueReadImage(cl::Image2D(m.memory(), true), CL_TRUE, {0, 0, 0},
+                           {m.width, m.height, 1}, 0, 0, to);
+  } else {
+    queue.enqueueReadBuffer(cl::Buffer(m.memory(), true), CL_TRUE, m.offset, m.bytes, to);
+  }
+}
+
+}  // namespace stowage

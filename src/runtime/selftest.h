@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `selftest` tries: small nodes, each for one kernel of a device.
+#pragma once
+
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "graph/op_def.h"
+
+namespace stowage {
+
+struct SelftestCase {
+  std::string_view kernel;  ///< that must run the node on a device
+  std::string_view op;
+  std::map<std::string, Attribute> attrs = {};
+  std::vector<Ints> inputs;     ///< extents
+  std::vector<Ints> constants;  ///< likewise; inputs of the node behind `inputs`
+  int outputs = 1;
+  bool post = false;  ///< a clip follows
+};
+
+/// At least one for every kernel of devices.
+std::vector<SelftestCase> selftest_cases();
+
+}  // namespace stowage

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests that need an OpenCL device:
+//
+//   if (const std::string none = no_opencl(); !none.empty()) GTEST_SKIP() << none;
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "stowage/error.h"
+#include "stowage/opencl.h"
+
+namespace stowage {
+
+/// Empty where there is a device. Where STOWAGE_TEST_OPENCL=require, as in ./dev test, it is a
+/// failure that there is none.
+inline std::string no_opencl() {
+  try {
+    opencl_devices();
+    return {};
+  } catch (const Error& e) {
+    const char* wanted = std::getenv("STOWAGE_TEST_OPENCL");
+    if (wanted != nullptr && std::string_view(wanted) == "require") ADD_FAILURE() << e.what();
+    return "skipped: " + e.sentence();
+  }
+}
+
+}  // namespace stowage
