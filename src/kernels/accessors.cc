@@ -34,8 +34,13 @@ std::vector<TextDigit> text_digits(const LaunchView& view) {
     for (const Layout::Item& item : m.layout().items()) {
       if (item.kind != Layout::Item::Kind::factor || item.space != space || item.m == 1) continue;
       const Digit& d = digits[next++];
-      if (texels >= 0 && d.dim == texels && d.q == 1) continue;
-      out.push_back({d, item.m, out.size()});
+      if (texels < 0 || d.dim != texels || d.q != 1) {
+        out.push_back({d, item.m, out.size()});
+      } else if (d.e > kTexel) {
+        // The lane and what lies above it in one digit: here it counts texels.
+        const Digit whole{d.dim, d.space, kTexel, d.e / kTexel, d.stride * kTexel};
+        out.push_back({whole, item.m / kTexel, out.size()});
+      }
     }
   }
   return out;
@@ -253,24 +258,25 @@ class Writer {
 int texel_axis(const Mapping& mapping) noexcept {
   const auto linear = mapping.linear_digits();
   for (const Digit& d : linear) {
-    if (d.q != 1 || d.e != kTexel || d.stride != 1) continue;
+    if (d.q != 1 || d.e % kTexel != 0 || d.e == 0 || d.stride != 1) continue;
     // Every other digit lies in whole texels, and the axis goes on with the next four.
     for (const Digit& other : linear) {
       if (&other == &d) continue;
       if (other.stride % kTexel != 0 || (other.dim == d.dim && other.q % kTexel != 0)) return -1;
     }
-    if (mapping.layout().is_image() && d.e != mapping.extent(Space::lane)) return -1;
+    const bool lanes = d.e == kTexel && d.e == mapping.extent(Space::lane);
+    if (mapping.layout().is_image() && !lanes) return -1;
     return d.dim;
   }
   return -1;
 }
 
-bool has_accessors(const LaunchView& view) noexcept {
+bool has_accessors(const LaunchView& view) {
   const Mapping& m = view.mapping;
   if (view.dtype != DType::f32 && view.dtype != DType::f16) return false;
   if (m.cells() >= std::int64_t{1} << 31) return false;
   if (is_image(view) && texel_axis(m) < 0) return false;
-  return m.digits().size() - (texel_axis(m) < 0 ? 0 : 1) <= kMostStrides;
+  return text_digits(view).size() <= kMostStrides;
 }
 
 AccessorArgs accessor_args(const LaunchView& view) {

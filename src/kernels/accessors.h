@@ -30,8 +30,8 @@
 
 namespace stowage {
 
-/// The axis along which the four lanes of a texel follow each other, or -1: the layout has no
-/// texels.
+/// The axis along which the four lanes of a texel follow each other, or -1: there are no texels. Rows
+/// of a multiple of four elements are rows of texels.
 int texel_axis(const Mapping& mapping) noexcept;
 
 /// Extents of the axes, and strides of the digits: of an image each in its own coordinate, of a
@@ -42,7 +42,7 @@ struct AccessorArgs {
 
 /// A launch can have this operand: at most eight digits beside the lane, a type that accessors
 /// know, and an image only over a layout with texels.
-bool has_accessors(const LaunchView& view) noexcept;
+bool has_accessors(const LaunchView& view);
 
 AccessorArgs accessor_args(const LaunchView& view);
 

@@ -15,12 +15,13 @@ struct Case {
   std::vector<Ints> constants = {};
 };
 
-Graph graph_of(const Case& c, std::int64_t channels) {
+/// `first`, then the case.
+Graph graph_of(const Case& first, const Case& c, const Shape& shape) {
   std::mt19937 random(11);
   Graph graph;
   Value x;
   x.name = "x";
-  x.shape = Shape("nchw", {2, channels, 3, 6});
+  x.shape = shape;
   x.dtype = DType::f32;
   ValueId value = graph.add_value(x);
   graph.inputs = {value};
@@ -42,20 +43,21 @@ Graph graph_of(const Case& c, std::int64_t channels) {
     n.outputs = {value};
     infer_node(graph, graph.add_node(std::move(n)));
   };
-  add("conv", {}, {{channels, channels, 1, 1}});
+  add(first.op, first.attrs, first.constants);
   add(c.op, c.attrs, c.constants);
   graph.outputs = {value};
   name_axes(graph);
   return graph;
 }
 
-void check(const Case& c, std::int64_t channels, std::string_view kernel) {
+void check(const Case& first, const Case& c, const Shape& shape, std::string_view kernel) {
   if (const std::string none = no_opencl(); !none.empty()) GTEST_SKIP() << none;
   static const std::shared_ptr<Device> device = open_opencl();
-  SCOPED_TRACE(text(c.op, " of ", channels, " channels"));
-  const Graph graph = graph_of(c, channels);
+  SCOPED_TRACE(text(c.op, " of ", shape.text()));
+  const Graph graph = graph_of(first, c, shape);
   std::mt19937 random(5);
-  const Tensor x = op_test::random_tensor(DType::f32, {2, channels, 3, 6}, -2, 2, random);
+  const Ints extents(shape.extents().begin(), shape.extents().end());
+  const Tensor x = op_test::random_tensor(DType::f32, extents, -2, 2, random);
   PlanOptions options;
   options.simplify = false;
   const auto run = [&](const std::shared_ptr<Device>& on) {
@@ -103,7 +105,25 @@ TEST(DevicePictures, Rows) {
   };
 
   for (const auto& [c, kernel] : cases) {
-    for (const std::int64_t channels : {1, 3, 5, 9}) check(c, channels, kernel);
+    for (const std::int64_t channels : {1, 3, 5, 9}) {
+      const Case conv{"conv", {}, {{channels, channels, 1, 1}}};
+      check(conv, c, Shape("nchw", {2, channels, 3, 6}), kernel);
+    }
+  }
+}
+
+/// Rows of whole texels are the same bytes in the order of the file: either layout may stand for
+/// both.
+TEST(DevicePictures, RowsInTheOrderOfTheFile) {
+  const Case relu{"relu", {}};
+  const Ints axis = {0};
+  for (const std::int64_t length : {4, 8, 12, 6}) {
+    const Shape shape("abc", {3, 2, length});
+    check(relu, {"reduce_mean", {{"axes", axis}}}, shape, "cl_reduce");
+    check(relu, {"reduce_max", {{"axes", Ints{2}}}}, shape, "cl_reduce");
+    check(relu, {"softmax", {{"axis", std::int64_t{2}}}}, shape, "cl_softmax");
+    check(relu, {"matmul", {}, {{length, 8}}}, shape, "cl_gemm");
+    check(relu, {"transpose", {{"perm", Ints{2, 0, 1}}}}, shape, "cl_move");
   }
 }
 
