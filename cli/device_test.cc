@@ -48,7 +48,7 @@ std::string no_device() {
 }
 
 bool in_image(const Json& operand) {
-  return operand["layout"].get<std::string>().find("image") != std::string::npos;
+  return operand["layout"].get<std::string>().find("in an image") != std::string::npos;
 }
 
 TEST(DeviceOptions, WordsThatMeanNothing) {

@@ -30,8 +30,8 @@
 
 namespace stowage {
 
-/// The axis along which the four lanes of a texel follow each other, or -1: there are no texels. Rows
-/// of a multiple of four elements are rows of texels.
+/// The axis along which the four lanes of a texel follow each other, or -1: there are no texels.
+/// Rows of a multiple of four elements are rows of texels.
 int texel_axis(const Mapping& mapping) noexcept;
 
 /// Extents of the axes, and strides of the digits: of an image each in its own coordinate, of a

@@ -14,6 +14,9 @@ namespace {
 /// "image-channel in an image, f16": the layout, and what is not the host's or the value's own.
 std::string spelling(const Format& format, const Value& value) {
   std::string out = format.layout.spelling();
+  for (const NamedLayout& named : layout_catalog()) {
+    if (format.layout.is_image() && named.layout == out) out = named.name;
+  }
   if (format.place.memory == Place::Memory::buffer) out += " in a buffer";
   if (format.place.memory == Place::Memory::image) out += " in an image";
   if (format.dtype != value.dtype) out += text(", ", dtype_name(format.dtype));
