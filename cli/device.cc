@@ -168,6 +168,12 @@ void open_device(DeviceArguments& arguments) {
                                              .profile = arguments.profile,
                                              .fill_nan = arguments.fill_nan});
   } catch (const Error& e) {
+    if (e.code() == ErrorCode::bad_input) {
+      // The folder cannot be made: programs are built anew then.
+      arguments.opened = open_opencl(
+          *number, {.loader = "", .profile = arguments.profile, .fill_nan = arguments.fill_nan});
+      return;
+    }
     if (e.code() != ErrorCode::device) throw;
     if (!arguments.or_cpu) fail(ErrorCode::device, e.sentence(), "; --device cpu needs none");
     arguments.device = "cpu";

@@ -48,7 +48,9 @@ std::vector<TextDigit> text_digits(const LaunchView& view) {
 
 /// The linear strides of a layout with texels count lanes.
 std::int64_t stride_of(const LaunchView& view, const Digit& d) {
-  return is_image(view) || texel_axis(view.mapping) < 0 ? d.stride : d.stride / kTexel;
+  if (is_image(view) || texel_axis(view.mapping) < 0) return d.stride;
+  // Of a digit that is always 0 any stride will do, but 0: coordinates are found by division.
+  return std::max<std::int64_t>(d.stride / kTexel, 1);
 }
 
 /// "i0, i1": parameters of a macro, one an axis.
@@ -132,7 +134,7 @@ class Writer {
                  : text("((__global const float4*)(", name_, " + ", name_, "_o))[", place, "]");
     }
     return is_half() ? text("vload_half(", place, ", ", name_, " + ", name_, "_o)")
-                     : text(name_, "[", name_, "_o + ", place, "]");
+                     : text("(", name_, " + ", name_, "_o)[", place, "]");
   }
 
   void loads(const std::string& all) {
@@ -169,7 +171,7 @@ class Writer {
                  : text("((__global float4*)(", name_, " + ", name_, "_o))[", place, "] = v_");
     }
     return is_half() ? text("vstore_half(v, ", place, ", ", name_, " + ", name_, "_o)")
-                     : text(name_, "[", name_, "_o + ", place, "] = (v)");
+                     : text("(", name_, " + ", name_, "_o)[", place, "] = (v)");
   }
 
   void stores(const std::string& all) {
@@ -261,7 +263,7 @@ int texel_axis(const Mapping& mapping) noexcept {
     if (d.q != 1 || d.e % kTexel != 0 || d.e == 0 || d.stride != 1) continue;
     // Every other digit lies in whole texels, and the axis goes on with the next four.
     for (const Digit& other : linear) {
-      if (&other == &d) continue;
+      if (&other == &d || other.e == 1) continue;
       if (other.stride % kTexel != 0 || (other.dim == d.dim && other.q % kTexel != 0)) return -1;
     }
     const bool lanes = d.e == kTexel && d.e == mapping.extent(Space::lane);

@@ -35,6 +35,7 @@ TEST(Accessors, TexelAxis) {
       // Rows of whole texels.
       {"n c h w", Shape("nchw", {2, 5, 3, 8}), 3},
       {"n h w c", Shape("nchw", {2, 4, 3, 7}), 1},
+      {"n c h w", Shape("nchw", {2, 8, 1, 1}), 1},
       {"image-argument", Shape("w", {9}), 0},
       {"()", Shape(), -1},
   };

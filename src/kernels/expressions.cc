@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/expressions.h"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 
 #include "base/index.h"
@@ -17,8 +19,9 @@ constexpr int kTexel = 4;
 std::string literal(float value) {
   if (std::isnan(value)) return "NAN";
   if (std::isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";
+  // Its bits: exact, and the same in every locale.
   char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%af", static_cast<double>(value));
+  std::snprintf(buffer, sizeof(buffer), "as_float(0x%08xu)", std::bit_cast<std::uint32_t>(value));
   return buffer;
 }
 

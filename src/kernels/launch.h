@@ -54,8 +54,7 @@ struct Launch {
   std::vector<std::pair<std::string, std::variant<std::int32_t, float>>> scalars;
   std::vector<std::pair<std::string, std::string>> defines;  ///< "NAME" or "NAME(a)", and the text
   std::array<std::int64_t, 3> items{1, 1, 1};  ///< rounded up to whole groups by who runs it
-  std::array<int, 3> group{16, 4, 1};
-  bool whole_group = false;  ///< items of a group work together: it cannot be made smaller
+  std::array<int, 3> group{16, 4, 1};          ///< at most; a device may have room for less
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };

@@ -135,18 +135,12 @@ void OpenClSession::set_range(Kernel& kernel, const StepLaunch& launch) const {
   const auto of_kernel = kernel.kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device);
   const auto of_device = device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>();
   std::array<int, 3> wanted = launch.launch.group;
-  if (launch.launch.items[1] == 1 && !launch.launch.whole_group) {
+  if (launch.launch.items[1] == 1) {
     // In one dimension the other rows of a group would have nothing to do.
     wanted = {wanted[0] * wanted[1], 1, wanted[2]};
   }
   const auto group = fitting_group(wanted, std::min(of_kernel, of_device),
                                    device.getInfo<CL_DEVICE_MAX_WORK_ITEM_SIZES>());
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (!launch.launch.whole_group || group[i] == idx(launch.launch.group[i])) continue;
-    fail(ErrorCode::device, "'", launch.launch.source, "' needs work-groups of ",
-         launch.launch.group[0], " x ", launch.launch.group[1], " x ", launch.launch.group[2],
-         " items, more than the device has room for");
-  }
   std::array<std::size_t, 3> global{};
   for (std::size_t i = 0; i < 3; ++i) {
     const std::int64_t items = launch.launch.items[i];

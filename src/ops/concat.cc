@@ -152,9 +152,9 @@ std::vector<Layout> layouts_of(const OfferRequest& request) {
   return layouts;
 }
 
-/// Operands that a kernel of a device has at most: the smallest number of images that OpenCL
-/// promises for reading is 128, its arguments take 1024 bytes, 72 an operand.
-constexpr int kMostParts = 12;
+/// Operands that a kernel of a device has at most: OpenCL promises 1024 bytes of arguments, and a
+/// buffer takes 96 of them where vectors are aligned.
+constexpr int kMostParts = 8;
 
 template <bool Split>
 void offer_on_device(const OfferRequest& request, std::vector<Offer>& out) {

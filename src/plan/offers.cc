@@ -126,6 +126,7 @@ class Collector {
     const Value& value = graph_.value(v);
     Operand plain = Layout::row_major(value.shape);
     plain.place = {1, Place::Memory::buffer};
+    plain.dtype = value.dtype;
     if (plain.format(value).mapping(value.shape).bytes() <=
         static_cast<std::size_t>(target_.device->facts.allocation_bytes)) {
       add(v, plain);
@@ -161,7 +162,8 @@ class Collector {
     for (std::size_t i = 1; i < list.size(); ++i) {
       Option& o = list[i];
       if (o.offer.relabel || lies_in_input(n, o.offer)) continue;
-      const bool on_device = !o.offer.out.empty() && o.offer.out[0].place.device != 0;
+      const bool on_device = std::ranges::any_of(
+          o.offer.out, [](const Operand& out) { return out.place.device != 0; });
       o.cost_us = on_device
                       ? device_us(*target_.device, o.offer.flops, o.offer.efficiency, o.bytes)
                       : kernel_us(rates_, target_, o.offer.flops, o.offer.efficiency, o.bytes);

@@ -64,6 +64,7 @@ void launch_move(const MoveParams& p, const LaunchArgs& args, Launch& launch) {
     inside += text(a == 0 ? "" : " && ", "(", c, ") >= 0 && (", c, ") < x_e.s", a);
   }
   std::string source = text("AT_x(", at, ")");
+  if (inside.empty()) inside = "1";
   if (p.outside == MoveParams::Outside::fill) {
     launch.scalars.push_back({"fill", p.fill});
     source = text("(", inside, " ? ", source, " : fill)");

@@ -7,12 +7,17 @@ __kernel void conv(ARGS, ITEMS) {
   // Items that stick out take part in the barrier.
   const bool outside = (int)get_global_id(0) >= items.x;
   const int column = min((int)get_global_id(0), items.x - 1);
+  // A device may have smaller groups than were asked for, and more of them: those that are too many
+  // make the same results once more.
   const int part = get_local_id(2);
-  __local float4 sums[(SPLIT - 1) * GROUP * PIXELS];
+  const int parts = get_local_size(2);
+  const int width = get_local_size(0);
+  __local float4 sums[SPLIT * GROUP * PIXELS];
 #else
   GUARD
   const int column = get_global_id(0);
   const int part = 0;
+  const int parts = 1;
 #endif
   const int o = column / columns;
   const int first = column % columns * PIXELS;
@@ -21,7 +26,7 @@ __kernel void conv(ARGS, ITEMS) {
   const int from = o / group_out * group_in;
   float4 sum[PIXELS];
   for (int p = 0; p < PIXELS; ++p) sum[p] = part == 0 ? BIAS(o) : (float4)(0);
-  for (int c = part; c < group_in; c += SPLIT) {
+  for (int c = part; c < group_in; c += parts) {
 #pragma unroll
     for (int kh = 0; kh < kernel_h; ++kh) {
       const int ih = h * stride_h + kh * dilation_h - pad_h;
@@ -42,12 +47,12 @@ __kernel void conv(ARGS, ITEMS) {
   }
 #if SPLIT > 1
   for (int p = 0; p < PIXELS; ++p) {
-    if (part > 0) sums[((part - 1) * PIXELS + p) * GROUP + get_local_id(0)] = sum[p];
+    if (part > 0) sums[((part - 1) * PIXELS + p) * width + get_local_id(0)] = sum[p];
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   if (part > 0 || outside) return;
-  for (int s = 0; s < SPLIT - 1; ++s) {
-    for (int p = 0; p < PIXELS; ++p) sum[p] += sums[(s * PIXELS + p) * GROUP + get_local_id(0)];
+  for (int s = 0; s < parts - 1; ++s) {
+    for (int p = 0; p < PIXELS; ++p) sum[p] += sums[(s * PIXELS + p) * width + get_local_id(0)];
   }
 #endif
   for (int p = 0; p < PIXELS; ++p) {

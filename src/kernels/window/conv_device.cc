@@ -62,10 +62,7 @@ void launch_conv(const ConvDeviceParams& p, const LaunchArgs& args, Launch& laun
   }
   add_posts(launch, args, p.posts, {y, 1, {"n", "o", "h", "w"}}, 1);
   launch.items = {columns * ceil_div(y[1], std::int64_t{4}), y[0] * y[2], p.split};
-  if (p.split > 1) {
-    launch.group = {kGroup, 1, p.split};
-    launch.whole_group = true;
-  }
+  if (p.split > 1) launch.group = {kGroup, 1, p.split};
 }
 
 }  // namespace stowage

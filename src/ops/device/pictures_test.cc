@@ -125,6 +125,12 @@ TEST(DevicePictures, RowsInTheOrderOfTheFile) {
     check(relu, {"matmul", {}, {{length, 8}}}, shape, "cl_gemm");
     check(relu, {"transpose", {{"perm", Ints{2, 0, 1}}}}, shape, "cl_move");
   }
+  // Behind the channels there is nothing but one pixel.
+  for (const std::int64_t channels : {4, 8, 6}) {
+    const Shape pooled("abcd", {2, channels, 1, 1});
+    check(relu, {"softmax", {{"axis", std::int64_t{1}}}}, pooled, "cl_softmax");
+    check(relu, {"reduce_sum", {{"axes", Ints{1}}}}, pooled, "cl_reduce");
+  }
 }
 
 }  // namespace

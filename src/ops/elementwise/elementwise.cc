@@ -77,7 +77,12 @@ Offer start_offer(const NodeRef& node, const Layout& layout, int count,
 void offer_map(const OfferRequest& request, std::vector<Offer>& out, const MapParams& params) {
   const NodeRef& node = request.node;
   const Shape& y = node.output().shape;
-  if (!request.target.device || !has_map(params.function.fn) || y.elements() == 0) return;
+  // OpenCL promises 1024 bytes of arguments, and a buffer takes 96 of them.
+  constexpr int kMostOperands = 8;
+  if (!request.target.device || !has_map(params.function.fn) || y.elements() == 0 ||
+      params.operands > kMostOperands) {
+    return;
+  }
   const double flops = 4.0 * params.operands * static_cast<double>(y.elements());
   const auto add = [&](bool plain) {
     DeviceOffer offer(request);
