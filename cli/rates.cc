@@ -121,7 +121,8 @@ Rates load_rates(const std::string& file) {
   if (file == "default") return rates;
   const std::optional<Json> json = find_json(file);
   if (!json.has_value()) return rates;
-  const Trail trail("reading", file.empty() ? rates_file() : file);
+  const std::string path = file.empty() ? rates_file() : file;
+  const Trail trail("reading", path);
   const auto found = (*json)["machines"].find(machine_key());
   if (found != (*json)["machines"].end()) {
     read_rates(*found, kRateNames, rates);
@@ -147,7 +148,8 @@ DeviceRates load_device_rates(const std::string& file, const DeviceFacts& facts)
   if (file == "default") return rates;
   const std::optional<Json> json = find_json(file);
   if (!json.has_value() || !json->contains("devices")) return rates;
-  const Trail trail("reading", file.empty() ? rates_file() : file);
+  const std::string path = file.empty() ? rates_file() : file;
+  const Trail trail("reading", path);
   const Json& devices = (*json)["devices"];
   const auto found = devices.is_object() ? devices.find(device_key(facts)) : devices.end();
   if (found != devices.end()) read_rates(*found, kDeviceRateNames, rates);

@@ -95,7 +95,7 @@ if(NOT STOWAGE_SANITIZE)
   add_test(NAME install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 endif()
 if(TARGET stowage_main)
-  if(TARGET stowage_opencl)
+  if(TARGET stowage_opencl AND NOT STOWAGE_SANITIZE STREQUAL thread)
     # A loader without a driver, and none at all, are no errors.
     add_test(NAME devices_without_driver COMMAND stowage_main devices)
     set_tests_properties(devices_without_driver PROPERTIES ENVIRONMENT OCL_ICD_VENDORS=${PROJECT_BINARY_DIR}/gen

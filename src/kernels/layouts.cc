@@ -44,10 +44,10 @@ bool is_picture(const Shape& shape) {
 
 Layout texels_along(const Shape& shape, int axis) {
   std::string rows, columns;
-  const std::string_view along = shape.axis(axis).name();
+  const std::string along(shape.axis(axis).name());
   const bool channel_major = is_picture(shape) && along == "c";
   for (int i = 0; i < shape.rank(); ++i) {
-    const std::string_view name = shape.axis(i).name();
+    const std::string name(shape.axis(i).name());
     if (i == axis) continue;
     std::string& side = channel_major && name == "w" ? columns : rows;
     side += text(side.empty() ? "" : " ", name);
