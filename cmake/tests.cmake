@@ -23,10 +23,10 @@ if(STOWAGE_SANITIZE STREQUAL thread)
   list(FILTER test_sources INCLUDE REGEX "/(main|session|thread_pool|denormals|random_graphs|plan_data|open_models)[a-z_]*\.cc$")
   set(test_libraries stowage_import)
 endif()
-# What PoCL compiles stays in the build folder; what it and the LLVM in it never free is not ours.
-file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/pocl)
+# What PoCL compiles is kept for all presets; what it and the LLVM in it never free is not ours.
+file(MAKE_DIRECTORY ${PROJECT_SOURCE_DIR}/build/pocl)
 # gtest_discover_tests takes one variable a property.
-set(test_environment ENVIRONMENT POCL_CACHE_DIR=${PROJECT_BINARY_DIR}/pocl)
+set(test_environment ENVIRONMENT POCL_CACHE_DIR=${PROJECT_SOURCE_DIR}/build/pocl)
 if(STOWAGE_SANITIZE MATCHES address)
   set(leaks ${PROJECT_SOURCE_DIR}/tests/leaks.supp)
   list(APPEND test_environment ENVIRONMENT_MODIFICATION LSAN_OPTIONS=set:suppressions=${leaks}:print_suppressions=0)
