@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 
 #include "base/text.h"
 #include "cli/io/yaml.h"
@@ -34,13 +33,7 @@ std::optional<int> opencl_number(const DeviceArguments& arguments) {
 }
 
 /// Where programs that drivers have built are kept.
-std::string program_cache() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return text(cache, "/stowage/programs");
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && *home != '\0') return text(home, "/.cache/stowage/programs");
-  return "";
-}
+std::string program_cache() { return user_path("XDG_CACHE_HOME", ".cache", "programs"); }
 
 struct Limit {
   const char* name;

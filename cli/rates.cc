@@ -108,13 +108,15 @@ std::string processor_name() {
   return "CPU";
 }
 
-std::string rates_file() {
-  const char* config = std::getenv("XDG_CONFIG_HOME");
-  if (config != nullptr && *config != '\0') return text(config, "/stowage/rates.json");
+std::string user_path(const char* variable, std::string_view below_home, std::string_view name) {
+  const char* folder = std::getenv(variable);
+  if (folder != nullptr && *folder != '\0') return text(folder, "/stowage/", name);
   const char* home = std::getenv("HOME");
-  if (home != nullptr && *home != '\0') return text(home, "/.config/stowage/rates.json");
+  if (home != nullptr && *home != '\0') return text(home, "/", below_home, "/stowage/", name);
   return "";
 }
+
+std::string rates_file() { return user_path("XDG_CONFIG_HOME", ".config", "rates.json"); }
 
 Rates load_rates(const std::string& file) {
   Rates rates;

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "cli/cli.h"
 #include "stowage/model.h"
@@ -12,6 +13,10 @@ namespace stowage::cli {
 
 /// The name that the system gives the processor, or "CPU".
 std::string processor_name();
+
+/// `name` in the user's folder of stowage: that which the environment variable names (as XDG has
+/// them), else below the home; empty without either.
+std::string user_path(const char* variable, std::string_view below_home, std::string_view name);
 
 /// Where rates are kept by default: below XDG_CONFIG_HOME or ~/.config; empty without either.
 std::string rates_file();
