@@ -321,8 +321,9 @@ class Reader {
     }
     if (const YamlNode* memory = find("cl_mem_type")) {
       out_.memory = lower(scalar(*memory));
-      if (out_.memory != "image" && out_.memory != "buffer") {
-        refuse(memory->line, "cl_mem_type '", memory->text, "' is unknown; write image or buffer");
+      if (out_.memory != "any" && out_.memory != "image" && out_.memory != "buffer") {
+        refuse(memory->line, "cl_mem_type '", memory->text,
+               "' is unknown; write image, buffer or any");
       }
     }
     read_queue();

@@ -118,9 +118,10 @@ void add_device_options(CLI::App* command, DeviceArguments& arguments,
                    "Where to compute: cpu (the default) or opencl[:N]")
       ->type_name("DEVICE");
   command
-      ->add_option("--memory", arguments.memory,
-                   "Where tensors lie on an OpenCL device: image (the default; a buffer where an "
-                   "image is too small) or buffer")
+      ->add_option(
+          "--memory", arguments.memory,
+          "Where tensors lie on an OpenCL device: any (the default: what is faster), image "
+          "(a buffer where an image is too small) or buffer")
       ->type_name("MEMORY");
   command
       ->add_option("--data-type", arguments.data_type,
@@ -138,9 +139,9 @@ void add_device_options(CLI::App* command, DeviceArguments& arguments,
 bool on_device(const DeviceArguments& arguments) { return opencl_number(arguments).has_value(); }
 
 void check_device(const DeviceArguments& arguments, bool deployed) {
-  const std::string memory = arguments.memory.value_or("image");
-  if (memory != "image" && memory != "buffer") {
-    fail(ErrorCode::usage, "--memory '", memory, "' is unknown; choose image or buffer");
+  const std::string memory = arguments.memory.value_or("any");
+  if (memory != "any" && memory != "image" && memory != "buffer") {
+    fail(ErrorCode::usage, "--memory '", memory, "' is unknown; choose any, image or buffer");
   }
   const std::string type = arguments.data_type.value_or("fp32");
   if (type != "fp32" && type != "fp16_fp32") {
@@ -183,7 +184,8 @@ std::optional<DeviceOptions> device_options(const DeviceArguments& arguments,
                                             const std::string& rates) {
   if (!on_device(arguments)) return std::nullopt;
   DeviceOptions options;
-  options.images = arguments.memory != "buffer";
+  if (arguments.memory == "image") options.memory = DeviceOptions::Memory::image;
+  if (arguments.memory == "buffer") options.memory = DeviceOptions::Memory::buffer;
   options.half = arguments.data_type == "fp16_fp32";
   DeviceFacts& facts = options.facts;
   if (arguments.opened != nullptr) {

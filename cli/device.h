@@ -12,7 +12,7 @@
 namespace stowage::cli {
 
 struct DeviceArguments {
-  /// As said by the command line, else by a deployment file; nothing: cpu, image, fp32.
+  /// As said by the command line, else by a deployment file; nothing: cpu, any, fp32.
   std::optional<std::string> device, memory, data_type;
   std::string device_limits;
   bool or_cpu = false;             ///< where `device` is not here, the CPU will do

@@ -56,7 +56,7 @@ TEST(DeviceOptions, WordsThatMeanNothing) {
     std::vector<std::string> arguments;
     std::string words;
   } const cases[] = {
-      {{"run", "m.onnx", "--memory", "texture"}, "choose image or buffer"},
+      {{"run", "m.onnx", "--memory", "texture"}, "choose any, image or buffer"},
       {{"plan", "m.onnx", "--data-type", "fp16"}, "choose fp32 or fp16_fp32"},
       {{"bench", "m.onnx", "--device", "opencl:-1"}, "choose cpu or opencl[:N]"},
       {{"check", "folder", "--device-limits", "x.yaml"}, "needs --device opencl"},

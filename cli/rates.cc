@@ -37,6 +37,10 @@ constexpr DeviceRateName kDeviceRateNames[] = {
     {"upload_gb_per_s", &DeviceRates::upload_gb_per_s, "GB/s", "from host memory"},
     {"download_gb_per_s", &DeviceRates::download_gb_per_s, "GB/s", "to host memory"},
     {"crossing_us", &DeviceRates::crossing_us, "us", "a transfer, whatever its size"},
+    {"image_launch", &DeviceRates::image_launch, "x launch_us", "the same in images"},
+    {"image_compute", &DeviceRates::image_compute, "x gflops", "a convolution of images"},
+    {"image_bandwidth", &DeviceRates::image_bandwidth, "x gb_per_s",
+     "an elementwise kernel of images"},
 };
 
 /// Rates belong to a processor and the width of its vectors.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace stowage {
 
@@ -20,6 +21,9 @@ struct DeviceRates {
   double upload_gb_per_s = 8;    ///< from host memory
   double download_gb_per_s = 8;  ///< to host memory
   double crossing_us = 15;       ///< of a transfer either way, waiting included
+  /// What `launch_us`, `gflops` and `gb_per_s` are times where operands lie in images: they are
+  /// those of buffers.
+  double image_launch = 1, image_compute = 1, image_bandwidth = 1;
 };
 
 /// A device as data: from the device itself, or from a file about one that is not here.
@@ -35,6 +39,20 @@ struct DeviceFacts {
   std::int64_t local_bytes = 32 << 10;
   bool unified = false;  ///< its memory is the host's
   DeviceRates rates;
+};
+
+/// A device that a plan may use beside the CPU, and how.
+struct DeviceOptions {
+  /// any: each kernel has its operands where it is faster by the device's rates; images in a tie.
+  /// image: in images where these fit. buffer: all in buffers.
+  enum class Memory { any, image, buffer };
+
+  DeviceFacts facts;  ///< of the device, or of one that is not here
+  Memory memory = Memory::any;
+  /// f32 tensors are kept as f16 there, of at most 65504 either way; arithmetic stays f32.
+  bool half = false;
+  /// Names of kernels that do not run there, as those that failed `selftest`.
+  std::vector<std::string> avoid = {};
 };
 
 /// A device that was opened. Any number of sessions may use it, one after the other or at once.

@@ -125,15 +125,6 @@ struct Rates {
   double call_us = 0.2;                    ///< of a step, whatever it does
 };
 
-/// A device that a plan may use beside the CPU, and how.
-struct DeviceOptions {
-  DeviceFacts facts;   ///< of the device, or of one that is not here
-  bool images = true;  ///< tensors may lie in images; else all are in buffers
-  bool half = false;   ///< f32 tensors are kept as f16 there; arithmetic stays f32
-  /// Names of kernels that do not run there, as those that failed `selftest`.
-  std::vector<std::string> avoid = {};
-};
-
 struct PlanOptions {
   int threads = 1;  ///< that a session of the plan runs on, the caller included; 1 to 256
   /// Runs `simplify` first, unless the graph has been simplified already.

@@ -10,17 +10,17 @@ std::optional<Operand> DeviceTarget::operand(const Value& value, const Layout& l
   Operand operand = layout;
   operand.dtype = store;
   LaunchView view{operand.format(value).mapping(value.shape), store, Place::Memory::image};
-  const auto lies_in = [&](Place::Memory memory) {
-    view.memory = memory;
-    operand.place = {1, memory};
+  const auto lies_in = [&](Place::Memory where) {
+    view.memory = where;
+    operand.place = {1, where};
     return has_accessors(view);
   };
   const Mapping& m = view.mapping;
   if (m.cells() == 0 || m.bytes() > static_cast<std::size_t>(facts.allocation_bytes)) {
     return std::nullopt;
   }
-  const bool fits = images && facts.images && m.layout().is_image() &&
-                    m.extent(Space::x) <= facts.image_width &&
+  const bool fits = memory != DeviceOptions::Memory::buffer && facts.images &&
+                    m.layout().is_image() && m.extent(Space::x) <= facts.image_width &&
                     m.extent(Space::y) <= facts.image_height;
   if (fits && lies_in(Place::Memory::image)) return operand;
   if (lies_in(Place::Memory::buffer)) return operand;

@@ -159,12 +159,13 @@ struct Offer {
 /// What of a device a plan may use. It is device 1.
 struct DeviceTarget {
   DeviceFacts facts;
-  bool images = true;        ///< layouts with y, x and lane lie in images where these fit
-  DType store = DType::f32;  ///< of f32 values: f32 or f16
+  DeviceOptions::Memory memory = DeviceOptions::Memory::any;
+  DType store = DType::f32;             ///< of f32 values: f32 or f16
   std::vector<std::string> avoid = {};  ///< DeviceOptions::avoid
 
   /// An operand of this layout: an image where it is one that the device can have, else a buffer.
-  /// Nothing where the device has room for neither, or its kernels know no such elements.
+  /// Nothing where the device has room for neither, or its kernels know no such elements. The
+  /// planner adds offers of buffers to those of images where either will do.
   std::optional<Operand> operand(const Value& value, const Layout& layout) const;
 };
 

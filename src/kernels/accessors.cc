@@ -170,8 +170,9 @@ class Writer {
                  ? text("vstorea_half4(v_, ", place, ", ", name_, " + ", name_, "_o)")
                  : text("((__global float4*)(", name_, " + ", name_, "_o))[", place, "] = v_");
     }
-    return is_half() ? text("vstore_half(v, ", place, ", ", name_, " + ", name_, "_o)")
-                     : text("(", name_, " + ", name_, "_o)[", place, "] = (v)");
+    return is_half()
+               ? text("vstore_half(to_half_range(v), ", place, ", ", name_, " + ", name_, "_o)")
+               : text("(", name_, " + ", name_, "_o)[", place, "] = (v)");
   }
 
   void stores(const std::string& all) {
@@ -179,8 +180,9 @@ class Writer {
         is_image(view_) ? "(int2)(get_global_id(0), get_global_id(1))" : "get_global_id(0)";
     const auto with_tail = [&](std::string statement, const std::string& texel) {
       if (texel_ < 0) return statement;
-      const std::string kept =
+      const std::string lanes =
           text("first_lanes(u_, ", name_, "_e.s", texel_, " - ", kTexel, " * (", texel, "))");
+      const std::string kept = is_half() ? text("to_half_range4(", lanes, ")") : lanes;
       return text("do { const float4 u_ = (u); const float4 v_ = ", kept, "; ", statement,
                   "; } while (0)");
     };

@@ -58,10 +58,13 @@ double crossing_us(const DeviceRates& rates, const Shape& shape, const Format& t
 
 }  // namespace
 
-double device_us(const DeviceTarget& device, double flops, double efficiency, double bytes) {
-  const DeviceRates& rates = device.facts.rates;
-  const double compute = flops / (rates.gflops * 1e3 * std::max(efficiency, 0.001));
-  return rates.launch_us + std::max(compute, bytes / (rates.gb_per_s * 1e3));
+double device_us(const DeviceRates& rates, bool images, double flops, double efficiency,
+                 double bytes) {
+  const double launch = rates.launch_us * (images ? rates.image_launch : 1);
+  const double gflops = rates.gflops * (images ? rates.image_compute : 1);
+  const double gb_per_s = rates.gb_per_s * (images ? rates.image_bandwidth : 1);
+  return launch +
+         std::max(flops / (gflops * 1e3 * std::max(efficiency, 0.001)), bytes / (gb_per_s * 1e3));
 }
 
 double conversion_us(const Rates& rates, const Target& target, const Shape& shape,
@@ -69,7 +72,10 @@ double conversion_us(const Rates& rates, const Target& target, const Shape& shap
   if (!on_device(from) && !on_device(to)) return cpu_us(rates, target, shape, from, to);
   const Mapping a = from.mapping(shape), b = to.mapping(shape);
   if (on_device(from) && on_device(to)) {
-    return device_us(*target.device, 0, 1, static_cast<double>(a.bytes() + b.bytes()));
+    const bool images =
+        from.place.memory == Place::Memory::image || to.place.memory == Place::Memory::image;
+    return device_us(target.device->facts.rates, images, 0, 1,
+                     static_cast<double>(a.bytes() + b.bytes()));
   }
   if (from.dtype != to.dtype || !a.same_bytes(b)) return std::numeric_limits<double>::infinity();
   return crossing_us(target.device->facts.rates, shape, on_device(from) ? from : to, on_device(to));

@@ -17,8 +17,9 @@ double kernel_us(const Rates& rates, const Target& target, double flops, double 
 /// The reference of a node whose best kernel does `flops` and whose outputs have `elements`.
 double reference_us(const Rates& rates, double flops, double elements);
 
-/// A kernel of the target's device.
-double device_us(const DeviceTarget& device, double flops, double efficiency, double bytes);
+/// A kernel of a device; `images`: some of its operands lie in images.
+double device_us(const DeviceRates& rates, bool images, double flops, double efficiency,
+                 double bytes);
 
 /// A step that moves a value: a conversion on the CPU or on the device, or a copy of the same bytes
 /// between them. Infinite where there is no such step.

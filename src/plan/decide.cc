@@ -27,7 +27,7 @@ Decision decide(Graph& graph, const PlanOptions& options) {
   if (options.device) {
     const DType store = options.device->half ? DType::f16 : DType::f32;
     d.target.device =
-        DeviceTarget{options.device->facts, options.device->images, store, options.device->avoid};
+        DeviceTarget{options.device->facts, options.device->memory, store, options.device->avoid};
   }
   d.table = collect_offers(graph, d.target, options.rates, caller_layouts(graph, options));
   d.problem = make_problem(graph, d.table, d.target, options.rates);

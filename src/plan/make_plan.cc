@@ -282,6 +282,16 @@ class Builder {
     plan_.steps.push_back(std::move(step));
   }
 
+  /// As devices store f16: what is too large is the largest that there is.
+  static void keep_finite(Tensor& halves) {
+    constexpr std::uint16_t kInfinity = 0x7c00, kLargest = 0x7bff, kSign = 0x8000;
+    auto* h = reinterpret_cast<std::uint16_t*>(halves.data());
+    for (std::size_t i = 0; i < halves.mapping().bytes() / sizeof(*h); ++i) {
+      if ((h[i] & ~kSign) == kInfinity)
+        h[i] = static_cast<std::uint16_t>((h[i] & kSign) | kLargest);
+    }
+  }
+
   void convert_constants(bool release) {
     for (ValueId v(0); v < graph_.value_count(); ++v) {
       Value& value = graph_.value(v);
@@ -296,6 +306,7 @@ class Builder {
           Tensor packed(target.dtype, value.shape, target.mapping.layout());
           Conversion(value.dtype, source, target.dtype, target.mapping)
               .run(value.constant->data(), packed.data());
+          if (target.place.device != 0 && target.dtype == DType::f16) keep_finite(packed);
           target.constant = std::make_shared<const Tensor>(std::move(packed));
         }
         plan_.weight_bytes += target.mapping.bytes();

@@ -14,6 +14,11 @@ namespace {
 
 constexpr int kMostSweeps = 4;
 
+bool uses_images(const Offer& offer) {
+  const auto is_image = [](const Operand& o) { return o.place.memory == Place::Memory::image; };
+  return std::ranges::any_of(offer.in, is_image) || std::ranges::any_of(offer.out, is_image);
+}
+
 class Collector {
  public:
   Collector(Graph& graph, const Target& target, const Rates& rates)
@@ -85,8 +90,24 @@ class Collector {
     const Trail trail("node", node.node().name, node.node().op->name);
     node.node().op->offers({node, target_, table_.formats, table_.candidates}, offers);
     drop_avoided(offers);
+    add_buffers(offers);
     for (Offer& offer : offers) complete_inputs(node, offer);
     return offers;
+  }
+
+  /// What lies in images may lie in buffers as well, and kernels are the same.
+  void add_buffers(std::vector<Offer>& offers) const {
+    if (!target_.device || target_.device->memory != DeviceOptions::Memory::any) return;
+    const std::size_t offered = offers.size();
+    for (std::size_t i = 0; i < offered; ++i) {
+      if (!uses_images(offers[i])) continue;
+      Offer& buffers = offers.emplace_back(offers[i]);
+      for (auto* list : {&buffers.in, &buffers.out}) {
+        for (Operand& o : *list) {
+          if (o.place.memory == Place::Memory::image) o.place.memory = Place::Memory::buffer;
+        }
+      }
+    }
   }
 
   void drop_avoided(std::vector<Offer>& offers) {
@@ -165,7 +186,8 @@ class Collector {
       const bool on_device = std::ranges::any_of(
           o.offer.out, [](const Operand& out) { return out.place.device != 0; });
       o.cost_us = on_device
-                      ? device_us(*target_.device, o.offer.flops, o.offer.efficiency, o.bytes)
+                      ? device_us(target_.device->facts.rates, uses_images(o.offer), o.offer.flops,
+                                  o.offer.efficiency, o.bytes)
                       : kernel_us(rates_, target_, o.offer.flops, o.offer.efficiency, o.bytes);
     }
     list[0] = reference(id, flops);

@@ -33,7 +33,8 @@ void header(Archive& a) {
 void archive(Archive& a, DeviceRates& r) {
   a("gflops", r.gflops)("gb_per_s", r.gb_per_s)("launch_us", r.launch_us);
   a("upload_gb_per_s", r.upload_gb_per_s)("download_gb_per_s", r.download_gb_per_s);
-  a("crossing_us", r.crossing_us);
+  a("crossing_us", r.crossing_us)("image_launch", r.image_launch);
+  a("image_compute", r.image_compute)("image_bandwidth", r.image_bandwidth);
 }
 
 void archive(Archive& a, DeviceFacts& f) {

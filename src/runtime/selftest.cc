@@ -155,7 +155,8 @@ std::string run_case(const std::shared_ptr<Device>& device, const SelftestCase& 
   PlanOptions options;
   options.simplify = false;
   options.rates.call_us = 1e6;  // of the CPU: whatever the device can do is done there
-  options.device = DeviceOptions{device->facts(), images, half};
+  options.device = DeviceOptions{
+      device->facts(), images ? DeviceOptions::Memory::image : DeviceOptions::Memory::buffer, half};
   options.device->facts.rates = {1e9, 1e9, 1e-6, 1e9, 1e9, 1e-6};
   const auto plan = make_plan(e.graph, options);
   const std::string kernel = report(*plan).nodes.at(0).kernel;

@@ -60,7 +60,7 @@ TEST(DeviceDepthwise, OrdinaryConvolutionHasTheProcessorToo) {
   DeviceFacts slow;
   slow.rates.launch_us = 1e9;
   PlanOptions options;
-  options.device = DeviceOptions{slow, true, false};
+  options.device = DeviceOptions{.facts = slow};
   const auto plan = make_plan(std::make_shared<Graph>(g.graph), options);
   ASSERT_EQ(report(*plan).nodes.size(), 1u);
   EXPECT_TRUE(report(*plan).nodes[0].kernel.starts_with("conv_")) << report(*plan).nodes[0].kernel;

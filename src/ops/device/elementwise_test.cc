@@ -47,6 +47,31 @@ TEST(DeviceElementwise, EveryRank) {
   }
 }
 
+/// Half precision has no numbers beyond 65504: computed values and constants end there.
+TEST(DeviceElementwise, HalvesStayFinite) {
+  if (const std::string none = no_opencl(); !none.empty()) GTEST_SKIP() << none;
+  const auto device = open_opencl(0, {.fill_nan = true});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  OpCase c{.op = "add"};
+  c.inputs = {In::of(op_test::floats_tensor({5}, {1, -7e4f, 5e4f, nan, 65504}), false),
+              In::of(op_test::floats_tensor({5}, {-3.4e38f, -1, 5e4f, 1, 0}), true)};
+  const std::vector<float> want = {-65503, -65504, 65504, nan, 65504};
+  for (const auto memory : {DeviceOptions::Memory::image, DeviceOptions::Memory::buffer}) {
+    op_test::OpGraph g(c);
+    PlanOptions options;
+    options.simplify = false;
+    options.device = DeviceOptions{op_test::eager(device->facts()), memory, true};
+    options.rates.call_us = 1e6;
+    Session session(make_plan(std::make_shared<Graph>(g.graph), options), device);
+    session.set_input(0, g.inputs[0].view());
+    session.run();
+    const auto have = op_test::elements<float>(session.output(0));
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      EXPECT_TRUE(op_test::close(have[i], want[i], 1e-3, 0)) << i << ": " << have[i];
+    }
+  }
+}
+
 /// A NaN stays one, and functions have their limits.
 TEST(DeviceElementwise, Edges) {
   const float inf = std::numeric_limits<float>::infinity();

@@ -57,7 +57,7 @@ TEST(DevicePool, IndicesAreNotMadeThere) {
                       .inputs = {{.extents = {1, 5, 6, 6}}},
                       .outputs = 2});
   PlanOptions options;
-  options.device = DeviceOptions{op_test::eager({}), true, false};
+  options.device = DeviceOptions{.facts = op_test::eager({})};
   const auto plan = make_plan(std::make_shared<Graph>(g.graph), options);
   ASSERT_EQ(report(*plan).nodes.size(), 1u);
   EXPECT_FALSE(report(*plan).nodes[0].kernel.starts_with("cl_")) << report(*plan).nodes[0].kernel;

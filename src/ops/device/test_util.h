@@ -17,6 +17,10 @@ inline DeviceFacts eager(DeviceFacts facts) {
   return facts;
 }
 
+inline DeviceOptions::Memory memory_of(bool images) {
+  return images ? DeviceOptions::Memory::image : DeviceOptions::Memory::buffer;
+}
+
 /// Plans the case for the device, wants `kernel` to run it there, and compares outputs with the
 /// reference. `stored`: f16 rounds operands and results, so tolerances are wider.
 inline void check_device(const std::shared_ptr<Device>& device, const OpCase& c,
@@ -25,7 +29,7 @@ inline void check_device(const std::shared_ptr<Device>& device, const OpCase& c,
   OpGraph g(c);
   PlanOptions options;
   options.simplify = false;
-  options.device = DeviceOptions{eager(device->facts()), images, half};
+  options.device = DeviceOptions{eager(device->facts()), memory_of(images), half};
   options.rates.call_us = 1e6;  // of the CPU
   const auto plan = make_plan(std::make_shared<Graph>(g.graph), options);
   const PlanReport planned = report(*plan);
