@@ -3,8 +3,11 @@
 #include "cli/cli.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "base/text.h"
 #include "cli/test_cli.h"
+#include "stowage/layout.h"
 
 namespace stowage::cli {
 namespace {
@@ -266,6 +269,46 @@ TEST(CliLayout, ImagesOfADevice) {
     const Json json = Json::parse(stowage(words).out);
     EXPECT_EQ(json["cl_rgba"], c.rgba);
     EXPECT_EQ(json["within_limits"], c.within ? Json(*c.within) : Json(nullptr));
+  }
+}
+
+Json bound(std::string_view layout, const std::string& shape) {
+  const Outcome outcome = stowage({"layout", std::string(layout), "--shape", shape, "--json"});
+  EXPECT_EQ(outcome.code, 0) << layout << " " << shape << ": " << outcome.err;
+  return outcome.code == 0 ? Json::parse(outcome.out) : Json();
+}
+
+/// An axis that a value lacks counts as 1.
+TEST(CliLayout, ImagesOfValuesThatLackAxes) {
+  int images = 0;
+  for (const NamedLayout& named : layout_catalog()) {
+    const Layout layout = Layout::parse(named.layout);
+    if (!layout.is_image()) continue;
+    ++images;
+    SCOPED_TRACE(named.name);
+    for (const Axis& kept : layout.axes()) {
+      std::string shape, others;
+      for (const Axis& axis : layout.axes()) {
+        if (axis == kept) continue;
+        shape += text(axis.name(), "=1,");
+        if (others.empty()) others = text(axis.name(), "=3,");
+      }
+      const std::string alone = text(kept.name(), "=10");
+      EXPECT_EQ(bound(named.name, alone)["extents"], bound(named.name, shape + alone)["extents"]);
+      if (others.empty()) continue;
+      EXPECT_EQ(bound(named.name, others + alone)["cells"]["data"], 30);
+    }
+  }
+  EXPECT_GT(images, 10);
+  // A vector is one along any axis.
+  const Json vector = bound("image-argument", "c=10");
+  EXPECT_EQ(vector["extents"].dump(), R"({"y":1,"x":3,"lane":4})");
+  EXPECT_EQ(vector["layout"], "y:() x:c/4 lane:c%4");
+  EXPECT_EQ(bound("image-channel", "n=2,c=10")["shape"].dump(), "[2,10,1,1]");
+  // What the image has no room for is refused, and so are axes that linear memory lacks.
+  for (const auto& [name, shape] : std::vector<std::pair<const char*, const char*>>{
+           {"image-argument", "c=10,w=3"}, {"image-channel", "d=3"}, {"NCHW", "c=10"}}) {
+    EXPECT_EQ(stowage({"layout", name, "--shape", shape}).code, 2) << name;
   }
 }
 

@@ -4,12 +4,15 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 
 #include "base/text.h"
 #include "cli/io/yaml.h"
 #include "cli/opencl.h"
 #include "cli/rates.h"
 #include "cli/selftest.h"
+#include "cli/user_file.h"
 
 namespace stowage::cli {
 namespace {
@@ -32,8 +35,14 @@ std::optional<int> opencl_number(const DeviceArguments& arguments) {
   fail(ErrorCode::usage, "--device '", device, "' is unknown; choose cpu or opencl[:N]");
 }
 
-/// Where programs that drivers have built are kept.
-std::string program_cache() { return user_path("XDG_CACHE_HOME", ".cache", "programs"); }
+/// Where programs that drivers have built are kept; empty where the folder cannot be made: they are
+/// built anew then.
+std::string program_cache() {
+  const std::string folder = user_path("XDG_CACHE_HOME", ".cache", "programs");
+  std::error_code problem;
+  if (!folder.empty()) std::filesystem::create_directories(folder, problem);
+  return problem ? "" : folder;
+}
 
 struct Limit {
   const char* name;
@@ -162,12 +171,6 @@ void open_device(DeviceArguments& arguments) {
                                              .profile = arguments.profile,
                                              .fill_nan = arguments.fill_nan});
   } catch (const Error& e) {
-    if (e.code() == ErrorCode::bad_input) {
-      // The folder cannot be made: programs are built anew then.
-      arguments.opened = open_opencl(
-          *number, {.loader = "", .profile = arguments.profile, .fill_nan = arguments.fill_nan});
-      return;
-    }
     if (e.code() != ErrorCode::device) throw;
     if (!arguments.or_cpu) fail(ErrorCode::device, e.sentence(), "; --device cpu needs none");
     arguments.device = "cpu";
@@ -202,6 +205,7 @@ std::optional<DeviceOptions> device_options(const DeviceArguments& arguments,
   facts.image_width = std::min(facts.image_width, have.image_width);
   facts.image_height = std::min(facts.image_height, have.image_height);
   facts.allocation_bytes = std::min(facts.allocation_bytes, have.allocation_bytes);
+  facts.memory_bytes = std::min(facts.memory_bytes, have.memory_bytes);
   facts.alignment = std::max(facts.alignment, have.alignment);
   return options;
 }

@@ -163,6 +163,30 @@ TEST(DeviceFiles, BadOnesAreToldByLine) {
   EXPECT_EQ(stowage({"plan", m, "--device-limits", folder.path("l.yaml")}).code, 2);
 }
 
+/// Programs are kept where that is possible.
+TEST(OpenDevice, NeedsNoFolderForPrograms) {
+  if (const std::string none = no_device(); !none.empty()) GTEST_SKIP() << none;
+  const TestFolder folder;
+  const char* usual = std::getenv("XDG_CACHE_HOME");
+  const std::string before = usual == nullptr ? "" : usual;
+  setenv("XDG_CACHE_HOME", folder.write("file", "no folder").c_str(), 1);
+  DeviceArguments arguments;
+  arguments.device = "opencl";
+  arguments.or_cpu = true;
+  open_device(arguments);
+  EXPECT_NE(arguments.opened, nullptr) << arguments.missing;
+  setenv("XDG_CACHE_HOME", folder.path("made").c_str(), 1);
+  arguments.opened = nullptr;
+  open_device(arguments);
+  EXPECT_NE(arguments.opened, nullptr) << arguments.missing;
+  EXPECT_TRUE(std::filesystem::is_directory(folder.path("made/stowage/programs")));
+  if (usual == nullptr) {
+    unsetenv("XDG_CACHE_HOME");
+  } else {
+    setenv("XDG_CACHE_HOME", before.c_str(), 1);
+  }
+}
+
 // checklist 6.25
 TEST(DeployOnADevice, FromTheFileToTheDevice) {
   if (const std::string none = no_device(); !none.empty()) GTEST_SKIP() << none;

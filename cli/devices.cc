@@ -32,15 +32,19 @@ std::string instruction_set(int lanes) {
 
 struct OpenCl {
   std::vector<DeviceFacts> devices;
-  std::string none;  ///< why there are none
+  std::vector<std::string> skipped;  ///< platforms and devices, and why
+  std::string none;                  ///< why there are none
 };
 
 OpenCl find_opencl() {
+  OpenCl opencl;
   try {
-    return {list_opencl(), ""};
+    opencl.devices = list_opencl({}, &opencl.skipped);
   } catch (const Error& e) {
-    return {{}, e.sentence()};
+    opencl.skipped.clear();  // the sentence has them
+    opencl.none = e.sentence();
   }
+  return opencl;
 }
 
 std::string text_of(std::size_t number, const DeviceFacts& facts) {
@@ -82,6 +86,7 @@ int run(bool json, std::ostream& out) {
     out << fmt::format("cpu  {}, {}, {} f32 lanes, {} thread{}\n", processor_name(), set, lanes,
                        threads, threads == 1 ? "" : "s");
     for (std::size_t i = 0; i < opencl.devices.size(); ++i) out << text_of(i, opencl.devices[i]);
+    for (const std::string& why : opencl.skipped) out << "opencl  " << one_line(why) << "\n";
     if (!opencl.none.empty()) out << "opencl  none: " << one_line(opencl.none) << "\n";
     return 0;
   }
@@ -96,6 +101,7 @@ int run(bool json, std::ostream& out) {
   for (std::size_t i = 0; i < opencl.devices.size(); ++i) {
     all["devices"].push_back(json_of(i, opencl.devices[i]));
   }
+  if (!opencl.skipped.empty()) all["opencl_skipped"] = opencl.skipped;
   if (!opencl.none.empty()) all["opencl_none"] = opencl.none;
   out << json_text(all) << "\n";
   return 0;

@@ -311,7 +311,26 @@ void print_text(std::ostream& out, const Layout& layout, const Mapping* mapping,
   }
 }
 
-int run(const LayoutOptions& options, std::ostream& out) {
+/// An image as devices have it for values of fewer axes: one that the shape lacks has the extent 1,
+/// and a vector is one along any axis: true where the layout has another now.
+bool fit_image(Layout& layout, Shape& shape) {
+  const std::vector<Axis> needed = layout.axes();
+  if (needed.size() == 1 && shape.rank() == 1) {
+    layout = layout.renamed(needed, shape.axes());
+    return needed[0] != shape.axis(0);
+  }
+  std::vector<Axis> axes(shape.axes().begin(), shape.axes().end());
+  std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
+  for (const Axis& axis : needed) {
+    if (shape.index_of(axis) >= 0) continue;
+    axes.push_back(axis);
+    extents.push_back(1);
+  }
+  shape = Shape(axes, extents);
+  return false;
+}
+
+int run(LayoutOptions options, std::ostream& out) {
   if (options.element_bytes < 1 || options.element_bytes > 16) {
     fail(ErrorCode::usage, "--elem-bytes ", options.element_bytes,
          " is not possible; use 1, 2, 4 or 8");
@@ -328,10 +347,12 @@ int run(const LayoutOptions& options, std::ostream& out) {
     }
   }
   if (options.map && !options.json) fail(ErrorCode::usage, "--map needs --json");
-  const Layout layout = Layout::parse(options.layout);
+  Layout layout = Layout::parse(options.layout);
   std::unique_ptr<const Mapping> mapping;
   if (!options.shape.empty()) {
-    mapping = std::make_unique<Mapping>(layout, Shape::parse(options.shape), options.element_bytes);
+    Shape shape = Shape::parse(options.shape);
+    if (layout.is_image() && fit_image(layout, shape)) options.layout = layout.text();
+    mapping = std::make_unique<Mapping>(layout, shape, options.element_bytes);
   }
   if (!options.svg.empty()) {
     const std::string svg = draw_svg(*mapping);

@@ -7,8 +7,9 @@ namespace stowage::cli {
 
 #ifdef STOWAGE_HAS_OPENCL
 
-std::vector<DeviceFacts> list_opencl(const OpenClOptions& options) {
-  return stowage::opencl_devices(options);
+std::vector<DeviceFacts> list_opencl(const OpenClOptions& options,
+                                     std::vector<std::string>* skipped) {
+  return stowage::opencl_devices(options, skipped);
 }
 
 std::shared_ptr<Device> open_opencl(int number, const OpenClOptions& options) {
@@ -25,7 +26,9 @@ namespace {
 
 }  // namespace
 
-std::vector<DeviceFacts> list_opencl(const OpenClOptions&) { fail_without(); }
+std::vector<DeviceFacts> list_opencl(const OpenClOptions&, std::vector<std::string>*) {
+  fail_without();
+}
 
 std::shared_ptr<Device> open_opencl(int, const OpenClOptions&) { fail_without(); }
 

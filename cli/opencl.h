@@ -10,7 +10,8 @@
 namespace stowage::cli {
 
 /// As opencl_devices() and open_opencl(). A build without OpenCL throws Error(device), too.
-std::vector<DeviceFacts> list_opencl(const OpenClOptions& options = {});
+std::vector<DeviceFacts> list_opencl(const OpenClOptions& options = {},
+                                     std::vector<std::string>* skipped = nullptr);
 std::shared_ptr<Device> open_opencl(int number, const OpenClOptions& options = {});
 
 }  // namespace stowage::cli

@@ -2,21 +2,17 @@
 #include "cli/rates.h"
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/text.h"
 #include "base/trail.h"
-#include "cli/io/file.h"
+#include "cli/user_file.h"
 #include "stowage/machine.h"
 
 namespace stowage::cli {
 namespace {
-
-constexpr std::int64_t kMaxRatesFile = 1 << 20;
 
 constexpr RateName kRateNames[] = {
     {"gflops_per_lane", &Rates::gflops_per_lane, "GFLOP/s", "a convolution, one lane"},
@@ -47,13 +43,8 @@ constexpr DeviceRateName kDeviceRateNames[] = {
 std::string machine_key() { return text(processor_name(), ", ", vector_lanes(), " lanes"); }
 
 Json read_json(const std::string& file) {
-  const std::vector<std::byte> bytes = read_file(file, kMaxRatesFile);
-  const auto* begin = reinterpret_cast<const char*>(bytes.data());
-  Json json = Json::parse(begin, begin + bytes.size(), nullptr, false);
-  if (!json.is_object() || !json.contains("machines") || !json["machines"].is_object()) {
-    fail(ErrorCode::bad_input, "this is no file of rates; 'stowage calibrate' writes one");
-  }
-  return json;
+  return read_user_file(file, "machines",
+                        "this is no file of rates; 'stowage calibrate' writes one");
 }
 
 /// What `json` has of them; the others stay.
@@ -73,28 +64,16 @@ void read_rates(const Json& json, const Names& names, Rates& rates) {
 /// The file that there is, and where it is not the user's own there may be none.
 std::optional<Json> find_json(const std::string& file) {
   const std::string path = file.empty() ? rates_file() : file;
-  std::error_code ignored;
-  if (file.empty() && (path.empty() || !std::filesystem::exists(path, ignored))) return {};
-  const Trail trail("reading", path);
+  if (file.empty() && !is_there(path)) return {};
   return read_json(path);
 }
 
 /// Of a file that may not be there yet.
 Json json_to_change(const std::string& file) {
-  std::error_code ignored;
-  if (std::filesystem::exists(file, ignored)) return read_json(file);
+  if (is_there(file)) return read_json(file);
   Json json;
   json["machines"] = Json::object();
   return json;
-}
-
-void write_json(const std::string& file, const Json& json) {
-  std::error_code ignored;
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
-  OutputFile out(file);
-  out.write(json_text(json) + "\n");
-  out.commit();
 }
 
 }  // namespace
@@ -110,14 +89,6 @@ std::string processor_name() {
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
   return "CPU";
-}
-
-std::string user_path(const char* variable, std::string_view below_home, std::string_view name) {
-  const char* folder = std::getenv(variable);
-  if (folder != nullptr && *folder != '\0') return text(folder, "/stowage/", name);
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && *home != '\0') return text(home, "/", below_home, "/stowage/", name);
-  return "";
 }
 
 std::string rates_file() { return user_path("XDG_CONFIG_HOME", ".config", "rates.json"); }
@@ -140,36 +111,30 @@ Rates load_rates(const std::string& file) {
 }
 
 void save_rates(const std::string& file, const Rates& rates) {
-  const Trail trail("writing", file);
   Json json = json_to_change(file);
   Json& machine = json["machines"][machine_key()];
   for (const RateName& r : kRateNames) machine[r.name] = rates.*r.member;
-  write_json(file, json);
+  write_user_file(file, json);
 }
-
-std::string device_key(const DeviceFacts& facts) { return text(facts.name, ", ", facts.driver); }
 
 DeviceRates load_device_rates(const std::string& file, const DeviceFacts& facts) {
   DeviceRates rates = facts.rates;
   if (file == "default") return rates;
   const std::optional<Json> json = find_json(file);
-  if (!json.has_value() || !json->contains("devices")) return rates;
-  const std::string path = file.empty() ? rates_file() : file;
-  const Trail trail("reading", path);
-  const Json& devices = (*json)["devices"];
-  const auto found = devices.is_object() ? devices.find(device_key(facts)) : devices.end();
-  if (found != devices.end()) read_rates(*found, kDeviceRateNames, rates);
+  const Json* found = json.has_value() ? device_entry(*json, facts) : nullptr;
+  if (found == nullptr) return rates;
+  const Trail trail("reading", file.empty() ? rates_file() : file);
+  read_rates(*found, kDeviceRateNames, rates);
   return rates;
 }
 
 void save_device_rates(const std::string& file, const DeviceFacts& facts,
                        const DeviceRates& rates) {
-  const Trail trail("writing", file);
   Json json = json_to_change(file);
   if (!json["devices"].is_object()) json["devices"] = Json::object();
   Json& device = json["devices"][device_key(facts)];
   for (const DeviceRateName& r : kDeviceRateNames) device[r.name] = rates.*r.member;
-  write_json(file, json);
+  write_user_file(file, json);
 }
 
 }  // namespace stowage::cli

@@ -14,10 +14,6 @@ namespace stowage::cli {
 /// The name that the system gives the processor, or "CPU".
 std::string processor_name();
 
-/// `name` in the user's folder of stowage: that which the environment variable names (as XDG has
-/// them), else below the home; empty without either.
-std::string user_path(const char* variable, std::string_view below_home, std::string_view name);
-
 /// Where rates are kept by default: below XDG_CONFIG_HOME or ~/.config; empty without either.
 std::string rates_file();
 
@@ -29,9 +25,6 @@ Rates load_rates(const std::string& file);
 
 /// Puts them into the file; those of other machines stay. Throws Error(bad_input).
 void save_rates(const std::string& file, const Rates& rates);
-
-/// As devices are called in files: "name, driver".
-std::string device_key(const DeviceFacts& facts);
 
 /// The rates of the device, from the files that load_rates reads; those of the facts where no file
 /// has them, and for "default". Throws Error(bad_input).

@@ -10,29 +10,19 @@
 #include <ostream>
 
 #include "base/text.h"
-#include "base/trail.h"
 #include "cli/cli.h"
 #include "cli/device.h"
-#include "cli/io/file.h"
 #include "cli/rates.h"
+#include "cli/user_file.h"
 
 namespace stowage::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxRecord = 1 << 20;
-
 Json read_record(const std::string& file) {
-  const Trail trail("reading", file);
-  const std::vector<std::byte> bytes = read_file(file, kMaxRecord);
-  const auto* begin = reinterpret_cast<const char*>(bytes.data());
-  Json json = Json::parse(begin, begin + bytes.size(), nullptr, false);
-  if (!json.is_object() || !json.contains("devices") || !json["devices"].is_object()) {
-    fail(ErrorCode::bad_input,
-         "this is no record of failed kernels; delete it and run 'stowage selftest'");
-  }
-  return json;
+  return read_user_file(
+      file, "devices", "this is no record of failed kernels; delete it and run 'stowage selftest'");
 }
 
 struct SelftestOptions : DeviceArguments {
@@ -93,32 +83,25 @@ std::string selftest_file(const std::string& rates) {
 
 std::vector<std::string> failed_kernels(const std::string& rates, const DeviceFacts& facts) {
   const std::string file = selftest_file(rates);
-  std::error_code ignored;
-  if (file.empty() || !fs::exists(file, ignored)) return {};
+  if (!is_there(file)) return {};
   const Json json = read_record(file);
-  const auto device = json["devices"].find(device_key(facts));
-  if (device == json["devices"].end() || !device->is_object()) return {};
+  const Json* failed = device_entry(json, facts);
+  if (failed == nullptr || !failed->is_object()) return {};
   std::vector<std::string> names;
-  for (const auto& [kernel, problem] : device->items()) names.push_back(kernel);
+  for (const auto& [kernel, problem] : failed->items()) names.push_back(kernel);
   return names;
 }
 
 void save_selftest(const std::string& file, const DeviceFacts& facts,
                    std::span<const KernelCheck> checks) {
-  std::error_code ignored;
   Json json;
-  if (fs::exists(file, ignored)) json = read_record(file);
-  const Trail trail("writing", file);
+  if (is_there(file)) json = read_record(file);
   Json failed = Json::object();
   for (const KernelCheck& check : checks) {
     if (!check.passed()) failed[check.kernel] = check.problem;
   }
   json["devices"][device_key(facts)] = std::move(failed);
-  const fs::path folder = fs::path(file).parent_path();
-  if (!folder.empty()) fs::create_directories(folder, ignored);
-  OutputFile out(file);
-  out.write(json_text(json) + "\n");
-  out.commit();
+  write_user_file(file, json);
 }
 
 Command add_selftest(CLI::App& app, const Streams& streams) {

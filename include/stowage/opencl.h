@@ -22,9 +22,11 @@ struct OpenClOptions {
 };
 
 /// Every device of every platform, in the order of the platforms, GPUs of a platform first; the
-/// position is the number in `--device opencl:N`. Throws Error(device): no loader, no platform, no
-/// device.
-std::vector<DeviceFacts> opencl_devices(const OpenClOptions& options = {});
+/// position is the number in `--device opencl:N`. Platforms and devices that fail or have less than
+/// OpenCL 1.2 are left out; `skipped` gets a sentence for each. Throws Error(device): no loader, no
+/// platform, no device.
+std::vector<DeviceFacts> opencl_devices(const OpenClOptions& options = {},
+                                        std::vector<std::string>* skipped = nullptr);
 
 /// Throws Error(device), also where there is no device of that number.
 std::shared_ptr<Device> open_opencl(int number = 0, const OpenClOptions& options = {});

@@ -11,7 +11,6 @@ namespace stowage {
 
 namespace {
 
-constexpr int kTexel = 4;
 constexpr std::size_t kMostStrides = 8;
 
 /// A digit as an expression needs it: what does not depend on extents is in the text.

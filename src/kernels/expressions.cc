@@ -14,8 +14,6 @@ namespace stowage {
 
 namespace {
 
-constexpr int kTexel = 4;
-
 std::string literal(float value) {
   if (std::isnan(value)) return "NAN";
   if (std::isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";

@@ -11,10 +11,17 @@
 #include <variant>
 #include <vector>
 
+#include "base/checked.h"
 #include "kernels/kernel.h"
 #include "tensor/format.h"
 
 namespace stowage {
+
+/// Elements of a texel: of an image, and of a row of texels in a buffer, which is read as a float4.
+inline constexpr std::int64_t kTexel = 4;
+
+/// Texels that hold so many elements.
+constexpr std::int64_t texels_of(std::int64_t elements) { return ceil_div(elements, kTexel); }
 
 /// An operand where it lies.
 struct LaunchView {
@@ -55,6 +62,11 @@ struct Launch {
   std::vector<std::pair<std::string, std::string>> defines;  ///< "NAME" or "NAME(a)", and the text
   std::array<std::int64_t, 3> items{1, 1, 1};  ///< rounded up to whole groups by who runs it
   std::array<int, 3> group{16, 4, 1};          ///< at most; a device may have room for less
+
+  /// Appends an int, which `value` fits into.
+  void scalar(std::string name, std::int64_t value) {
+    scalars.emplace_back(std::move(name), static_cast<std::int32_t>(value));
+  }
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };

@@ -59,6 +59,21 @@ Layout texels(const Shape& shape) {
   return texels_along(shape, is_picture(shape) ? shape.index_of(Axis("c")) : shape.rank() - 1);
 }
 
+std::optional<Layout> linear_layout(const Layout& image) {
+  std::string out;
+  for (const Layout::Item& item : image.items()) {
+    if (item.kind != Layout::Item::Kind::factor) {
+      if (item.align != 1) return std::nullopt;
+      continue;
+    }
+    out += text(out.empty() ? "" : " ", item.axis.name());
+    if (item.q != 1) out += text("/", item.q);
+    if (item.m != 0) out += text("%", item.m);
+    if (item.align != 1) out += text("~", item.align);
+  }
+  return out.empty() ? Layout() : Layout::parse(out);
+}
+
 Layout padded_vector(const Shape& shape, std::int64_t block) {
   if (shape.rank() == 0) return Layout::row_major(shape);
   int axis = 0;

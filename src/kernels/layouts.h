@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,5 +31,8 @@ Layout texels_along(const Shape& shape, int axis);
 /// The image in which devices keep activations: channel-major for a value over n c h w, else with
 /// texels along the last axis. Needs an axis.
 Layout texels(const Shape& shape);
+
+/// An image as linear memory in which its rows follow each other. Nothing where these have gaps.
+std::optional<Layout> linear_layout(const Layout& image);
 
 }  // namespace stowage

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The devices of all platforms, their facts, and opening one.
 #include <algorithm>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,20 +56,6 @@ std::vector<cl::Device> devices_of(const cl::Platform& platform) {
   return found;
 }
 
-std::vector<cl::Device> all_devices(const OpenClOptions& options) {
-  const Trail trail("looking for OpenCL devices");
-  load_opencl(options.loader);
-  return cl_call([] {
-    std::vector<cl::Device> all;
-    for (const cl::Platform& platform : platforms()) {
-      const std::vector<cl::Device> devices = devices_of(platform);
-      all.insert(all.end(), devices.begin(), devices.end());
-    }
-    if (all.empty()) fail(ErrorCode::device, "no OpenCL platform has a device");
-    return all;
-  });
-}
-
 DeviceFacts facts_of(const cl::Device& device) {
   const cl::Platform platform(device.getInfo<CL_DEVICE_PLATFORM>(), true);
   DeviceFacts facts;
@@ -90,6 +77,65 @@ DeviceFacts facts_of(const cl::Device& device) {
   facts.local_bytes = static_cast<std::int64_t>(device.getInfo<CL_DEVICE_LOCAL_MEM_SIZE>());
   facts.unified = device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>() != CL_FALSE;
   return facts;
+}
+
+/// Throws Error(device) unless `version`, "OpenCL 1.2 and more words", is one that the library can
+/// use.
+void expect_version(const std::string& version) {
+  constexpr int kMajor = 1, kMinor = 2;
+  int major = 0, minor = 0;
+  if (std::sscanf(version.c_str(), "OpenCL %d.%d", &major, &minor) == 2 &&
+      (major > kMajor || (major == kMajor && minor >= kMinor))) {
+    return;
+  }
+  fail(ErrorCode::device, "it has '", trimmed(version), "', ", kMajor, ".", kMinor, " is needed");
+}
+
+struct Listing {
+  std::vector<cl::Device> devices;
+  std::vector<DeviceFacts> facts;    ///< of each
+  std::vector<std::string> skipped;  ///< platforms and devices, and why
+};
+
+/// Runs `f`; where it throws, `what` is left out.
+template <class F>
+void list(Listing& all, const std::string& what, F&& f) {
+  try {
+    cl_run(f);
+  } catch (const Error& e) {
+    all.skipped.push_back(text("the ", what, " is left out: ", e.sentence()));
+  }
+}
+
+Listing all_devices(const OpenClOptions& options) {
+  const Trail trail("looking for OpenCL devices");
+  load_opencl(options.loader);
+  Listing all;
+  int number = 0;
+  for (const cl::Platform& platform : cl_call(platforms)) {
+    std::string name = text("platform ", number++);
+    std::vector<cl::Device> devices;
+    try {
+      name = text("platform '", trimmed(platform.getInfo<CL_PLATFORM_NAME>()), "'");
+    } catch (const cl::Error&) {
+      // What follows fails, too.
+    }
+    list(all, name, [&] {
+      expect_version(platform.getInfo<CL_PLATFORM_VERSION>());
+      devices = devices_of(platform);
+    });
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      list(all, text("device ", i, " of the ", name), [&] {
+        expect_version(devices[i].getInfo<CL_DEVICE_VERSION>());
+        all.facts.push_back(facts_of(devices[i]));
+        all.devices.push_back(devices[i]);
+      });
+    }
+  }
+  if (!all.devices.empty()) return all;
+  std::string why;
+  for (const std::string& skipped : all.skipped) why += text(why.empty() ? ": " : "; ", skipped);
+  fail(ErrorCode::device, "no OpenCL platform has a device", why);
 }
 
 }  // namespace
@@ -115,15 +161,16 @@ std::unique_ptr<DeviceSession> OpenClDevice::open_with(std::shared_ptr<const Pla
                                                        const Launcher& launcher) {
   const Trail trail("device", facts_.name);
   // Drivers answer with a number that says nothing of sizes.
-  if (plan->device_bytes > static_cast<std::size_t>(facts_.allocation_bytes)) {
-    fail(ErrorCode::limit, "what the plan keeps in buffers takes ", plan->device_bytes,
-         " bytes, the device allows ", facts_.allocation_bytes);
+  for (const std::size_t bytes : plan->buffers) {
+    if (bytes <= static_cast<std::size_t>(facts_.allocation_bytes)) continue;
+    fail(ErrorCode::limit, "a buffer of the plan takes ", bytes, " bytes, the device allows ",
+         facts_.allocation_bytes);
   }
   return std::make_unique<OpenClSession>(shared_from_this(), std::move(plan), launcher);
 }
 
 std::shared_ptr<OpenClDevice> open_opencl_device(int number, const OpenClOptions& options) {
-  const std::vector<cl::Device> devices = all_devices(options);
+  const std::vector<cl::Device> devices = all_devices(options).devices;
   if (number < 0 || idx(number) >= devices.size()) {
     fail(ErrorCode::device, "there is no OpenCL device ", number, ": ", devices.size(),
          devices.size() == 1 ? " is there" : " are there", ", counted from 0");
@@ -135,13 +182,11 @@ std::shared_ptr<Device> open_opencl(int number, const OpenClOptions& options) {
   return open_opencl_device(number, options);
 }
 
-std::vector<DeviceFacts> opencl_devices(const OpenClOptions& options) {
-  const std::vector<cl::Device> devices = all_devices(options);
-  return cl_call([&] {
-    std::vector<DeviceFacts> facts;
-    for (const cl::Device& device : devices) facts.push_back(facts_of(device));
-    return facts;
-  });
+std::vector<DeviceFacts> opencl_devices(const OpenClOptions& options,
+                                        std::vector<std::string>* skipped) {
+  Listing all = all_devices(options);
+  if (skipped != nullptr) *skipped = std::move(all.skipped);
+  return std::move(all.facts);
 }
 
 }  // namespace stowage

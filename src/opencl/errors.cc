@@ -75,14 +75,14 @@ std::string cl_code_text(cl_int code) {
   return text("error ", code);
 }
 
-void fail_cl(const char* function, cl_int code) {
+void fail_cl(const char* function, cl_int code, ErrorCode limit_code) {
   // The C++ bindings name a function as it is written, or as cl.h calls it.
   std::string_view name = function == nullptr ? "OpenCL" : function;
   const std::string_view prefix = "stowage_";
   if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
   const bool limit = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
                      code == CL_INVALID_BUFFER_SIZE || code == CL_INVALID_IMAGE_SIZE;
-  fail(limit ? ErrorCode::limit : ErrorCode::device, name, " failed: ", cl_code_text(code));
+  fail(limit ? limit_code : ErrorCode::device, name, " failed: ", cl_code_text(code));
 }
 
 }  // namespace stowage

@@ -60,8 +60,10 @@ cl::Buffer constant_buffer(const cl::Context& context, const void* data, std::si
 }
 
 DeviceMemory::DeviceMemory(const cl::Context& context, const Plan& plan) {
-  arena_bytes_ = std::max(plan.device_bytes, kLeastBytes);
-  arena_ = cl::Buffer(context, CL_MEM_READ_WRITE, arena_bytes_);
+  for (const std::size_t bytes : plan.buffers) {
+    buffer_bytes_.push_back(std::max(bytes, kLeastBytes));
+    buffers_.emplace_back(context, CL_MEM_READ_WRITE, buffer_bytes_.back());
+  }
   image_sizes_ = plan.images;
   nothing_ = cl::Buffer(context, CL_MEM_READ_WRITE, kLeastBytes);
   for (const PlanImage& image : plan.images) {
@@ -88,7 +90,7 @@ DeviceMemory::DeviceMemory(const cl::Context& context, const Plan& plan) {
     } else if (slot.constant != nullptr) {
       memory.memory = constant_buffer(context, slot.constant->data(), memory.bytes);
     } else {
-      memory.memory = arena_;
+      memory.memory = buffers_[idx(slot.buffer)];
       memory.offset = slot.offset;
     }
   }
@@ -108,7 +110,9 @@ DeviceMemory::Location DeviceMemory::of(int slot) const {
 
 void DeviceMemory::fill_nan(const cl::CommandQueue& queue) const {
   // Of halves a NaN as well.
-  queue.enqueueFillBuffer(arena_, std::uint32_t{0xFFFFFFFF}, 0, arena_bytes_);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    queue.enqueueFillBuffer(buffers_[i], std::uint8_t{0xFF}, 0, buffer_bytes_[i]);
+  }
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (std::size_t i = 0; i < images_.size(); ++i) {
     queue.enqueueFillImage(images_[i], cl_float4{{kNan, kNan, kNan, kNan}}, {0, 0, 0},

@@ -14,7 +14,7 @@ namespace stowage {
 /// The CL_RGBA image of a type. Throws Error(internal) for a type that images don't hold.
 cl::ImageFormat image_format(DType dtype);
 
-/// One buffer and some images for everything that is not constant, shared by slots as the plan
+/// Buffers and images for everything that is not constant, shared by slots as the plan
 /// says; constants in memory of their own. Contents are undefined.
 class DeviceMemory {
  public:
@@ -46,11 +46,11 @@ class DeviceMemory {
     std::size_t width = 0, height = 0;  // of an image, texels
   };
 
-  cl::Buffer arena_;
+  std::vector<cl::Buffer> buffers_;
   cl::Memory nothing_;
   std::vector<cl::Image2D> images_;
   std::vector<PlanImage> image_sizes_;
-  std::size_t arena_bytes_ = 0;
+  std::vector<std::size_t> buffer_bytes_;
   std::vector<Memory> slots_;
 };
 

@@ -68,10 +68,10 @@ OpenClSession::OpenClSession(std::shared_ptr<OpenClDevice> device, std::shared_p
   wait();
 }
 
-OpenClSession::~OpenClSession() {
-  // The host memory that commands read and write may go away after this.
+OpenClSession::Finish::~Finish() {
+  if (queue() == nullptr) return;
   try {
-    queue_.finish();
+    queue.finish();
   } catch (const cl::Error&) {
     // The queue has failed: it runs nothing.
   }
@@ -155,7 +155,7 @@ void OpenClSession::run(int step) {
   Kernel& kernel = kernels_[idx(step)];
   if (kernel.nothing) return;
   const Trail trail = trail_of(*plan_, plan_->steps[idx(step)]);
-  cl_call([&] {
+  cl_run([&] {
     queue_.enqueueNDRangeKernel(kernel.kernel, cl::NullRange, kernel.global, kernel.local, nullptr,
                                 device_->profile() ? &kernel.event : nullptr);
     enqueued();
@@ -164,7 +164,7 @@ void OpenClSession::run(int step) {
 
 void OpenClSession::upload(int slot, const std::byte* from) {
   const Trail trail("upload of", plan_->slots[idx(slot)].name);
-  cl_call([&] {
+  cl_run([&] {
     memory_->upload(queue_, slot, from);
     enqueued();
   });
@@ -172,7 +172,7 @@ void OpenClSession::upload(int slot, const std::byte* from) {
 
 void OpenClSession::download(int slot, std::byte* to) {
   const Trail trail("download of", plan_->slots[idx(slot)].name);
-  cl_call([&] { memory_->download(queue_, slot, to); });
+  cl_run([&] { memory_->download(queue_, slot, to); });
   unflushed_ = 0;
 }
 
@@ -183,14 +183,14 @@ void OpenClSession::enqueued() {
 }
 
 void OpenClSession::wait() {
-  cl_call([&] { queue_.finish(); });
+  cl_run([&] { queue_.finish(); });
   unflushed_ = 0;
 }
 
 double OpenClSession::step_us(int step) {
   const cl::Event& event = kernels_[idx(step)].event;
   if (event() == nullptr) return -1;
-  return cl_call([&]() -> double {
+  return cl_run([&]() -> double {
     if (event.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>() != CL_COMPLETE) return -1;
     const auto began = event.getProfilingInfo<CL_PROFILING_COMMAND_START>();
     const auto ended = event.getProfilingInfo<CL_PROFILING_COMMAND_END>();

@@ -23,7 +23,6 @@ class OpenClSession : public DeviceSession {
   /// Throws Error(device, limit).
   OpenClSession(std::shared_ptr<OpenClDevice> device, std::shared_ptr<const Plan> plan,
                 const OpenClDevice::Launcher& launcher);
-  ~OpenClSession() override;
 
   void run(int step) override;
   void upload(int slot, const std::byte* from) override;
@@ -52,6 +51,15 @@ class OpenClSession : public DeviceSession {
   std::unique_ptr<DeviceMemory> memory_;
   std::vector<Kernel> kernels_;  // of the steps; empty for those of the host
   int unflushed_ = 0;
+
+  /// Memory of the host that commands read and write may go away with the session, also when the
+  /// constructor throws: the last member, hence the first to go.
+  struct Finish {
+    const cl::CommandQueue& queue;
+    ~Finish();
+  };
+
+  Finish finish_{queue_};
 };
 
 }  // namespace stowage

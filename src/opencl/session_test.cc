@@ -50,7 +50,7 @@ __kernel void copy(__read_only image2d_t x, int8 xe, int8 xs, __write_only image
 /// A plan by hand, and the launches of its steps.
 class Hand {
  public:
-  explicit Hand(const DeviceFacts& facts) : alignment_(facts.alignment) {}
+  explicit Hand(const DeviceFacts& facts) : alignment_(facts.alignment) { plan_.buffers = {0}; }
 
   int buffer(std::int64_t elements, DType dtype = DType::f32) {
     const int i = slot(Shape("a", {elements}), "a", dtype, Place::Memory::buffer);
@@ -167,8 +167,9 @@ class Hand {
 
  private:
   void place(Slot& s) {
-    s.offset = plan_.device_bytes;
-    plan_.device_bytes += idx(round_up(static_cast<std::int64_t>(s.mapping.bytes()), alignment_));
+    s.buffer = 0;
+    s.offset = plan_.buffers[0];
+    plan_.buffers[0] += idx(round_up(static_cast<std::int64_t>(s.mapping.bytes()), alignment_));
   }
 
   int slot(const Shape& shape, std::string_view layout, DType dtype, Place::Memory memory) {
@@ -426,10 +427,10 @@ TEST_F(OpenCl, TooManyItemsAreALimit) {
 TEST_F(OpenCl, APlanOfMoreThanADeviceAllocatesIsALimit) {
   OpenClDevice& device = shared_device();
   Hand hand(device.facts());
-  hand.plan().device_bytes = static_cast<std::size_t>(device.facts().allocation_bytes) + 1;
+  hand.plan().buffers[0] = static_cast<std::size_t>(device.facts().allocation_bytes) + 1;
   const Error e = error_of([&] { hand.open(device); });
   EXPECT_EQ(e.code(), ErrorCode::limit);
-  EXPECT_NE(e.sentence().find(text(hand.plan().device_bytes, " bytes")), std::string::npos);
+  EXPECT_NE(e.sentence().find(text(hand.plan().buffers[0], " bytes")), std::string::npos);
 }
 
 /// Builds and runs one step; what the programs' counts are then.

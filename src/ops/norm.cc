@@ -280,6 +280,8 @@ constexpr const KernelDef* kLrnKernels[] = {&kLrn};
 
 void offer_device_lrn(const OfferRequest& request, const LrnParams& p, double flops,
                       std::vector<Offer>& out) {
+  constexpr std::int64_t kMost = 1 << 29;  // a channel and the reach of its window are added
+  if (request.node.shape(0)[1] > kMost) return;
   DeviceOffer offer(request);
   offer.in(0, texels_along(request.node.shape(0), 1));
   offer.out(texels_along(request.node.output().shape, 1));

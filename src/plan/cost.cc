@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/copy/move.h"
+
 namespace stowage::plan {
 
 namespace {
@@ -67,11 +69,16 @@ double device_us(const DeviceRates& rates, bool images, double flops, double eff
          std::max(flops / (gflops * 1e3 * std::max(efficiency, 0.001)), bytes / (gb_per_s * 1e3));
 }
 
+bool converts(const DeviceTarget& device) {
+  return std::ranges::find(device.avoid, kMove.name) == device.avoid.end();
+}
+
 double conversion_us(const Rates& rates, const Target& target, const Shape& shape,
                      const Format& from, const Format& to) {
   if (!on_device(from) && !on_device(to)) return cpu_us(rates, target, shape, from, to);
   const Mapping a = from.mapping(shape), b = to.mapping(shape);
   if (on_device(from) && on_device(to)) {
+    if (!converts(*target.device)) return std::numeric_limits<double>::infinity();
     const bool images =
         from.place.memory == Place::Memory::image || to.place.memory == Place::Memory::image;
     return device_us(target.device->facts.rates, images, 0, 1,

@@ -21,6 +21,10 @@ double reference_us(const Rates& rates, double flops, double elements);
 double device_us(const DeviceRates& rates, bool images, double flops, double efficiency,
                  double bytes);
 
+/// The device has conversions between its own formats. They share a kernel with operators that
+/// move elements: where plans avoid that one, there are none.
+bool converts(const DeviceTarget& device);
+
 /// A step that moves a value: a conversion on the CPU or on the device, or a copy of the same bytes
 /// between them. Infinite where there is no such step.
 double conversion_us(const Rates& rates, const Target& target, const Shape& shape,

@@ -369,6 +369,12 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOp
     fail(ErrorCode::limit, "the plan needs ", plan->arena_bytes, " bytes, over the limit of ",
          options.limits.total_bytes);
   }
+  if (plan->device && plan->device_bytes() > plan->device->memory_bytes) {
+    const std::string& name = plan->device->name;
+    fail(ErrorCode::limit, "the plan keeps ", plan->device_bytes(), " bytes on ",
+         name.empty() ? "the device" : "'" + name + "'", ", which has ",
+         plan->device->memory_bytes);
+  }
   return plan;
 }
 

@@ -2,6 +2,7 @@
 #include "plan/memory.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace stowage::plan {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 46;
+/// Of a buffer of a device that several slots share: a kernel counts the elements before its
+/// operand in an int.
+constexpr std::size_t kMostShared = std::size_t{1} << 31;
 
 class MemoryPlanner {
  public:
@@ -193,29 +197,86 @@ class MemoryPlanner {
     }
   }
 
-  /// Buffers of the device: parts of one, at offsets that it can address. An arena is laid out for
-  /// the CPU's alignment; one of its units stands for one of the device's here.
+  std::size_t bytes(int s) const { return plan_.slots[idx(s)].mapping.bytes(); }
+
+  /// Offsets that the device can address are multiples of this.
+  std::size_t device_unit() const {
+    return static_cast<std::size_t>(
+        std::max<std::int64_t>(plan_.device->alignment, static_cast<int>(kArenaAlignment)));
+  }
+
+  /// One buffer of the device where it allows so many bytes, else several.
   void place_in_device_buffers() {
     if (!plan_.device) return;
-    const auto unit = static_cast<std::size_t>(
-        std::max<std::int64_t>(plan_.device->alignment, static_cast<int>(kArenaAlignment)));
-    std::vector<Buffer> list;
     std::vector<int> slots;
     for (const int s : order_) {
-      const Slot& slot = plan_.slots[idx(s)];
-      if (slot.place.device == 0 || slot.place.memory == Place::Memory::image) continue;
-      const auto [first, last] = lives_[idx(s)];
-      const std::size_t units = (slot.mapping.bytes() + unit - 1) / unit;
-      list.push_back({units * kArenaAlignment, first, last});
-      slots.push_back(s);
+      if (plan_.slots[idx(s)].place.memory == Place::Memory::buffer) slots.push_back(s);
     }
-    if (list.empty()) return;
+    if (slots.empty()) return;
+    const auto most = static_cast<std::size_t>(
+        std::min(plan_.device->allocation_bytes, static_cast<std::int64_t>(kMostShared)));
+    if (!place_in_one_buffer(slots, most)) place_in_several_buffers(slots, most);
+  }
+
+  /// An arena is laid out for the CPU's alignment; one of its units stands for one of the device's
+  /// here. False where it has more than `most` bytes.
+  bool place_in_one_buffer(const std::vector<int>& slots, std::size_t most) {
+    const std::size_t unit = device_unit();
+    std::vector<Buffer> list;
+    for (const int s : slots) {
+      const auto [first, last] = lives_[idx(s)];
+      list.push_back({(bytes(s) + unit - 1) / unit * kArenaAlignment, first, last});
+    }
     const Arena arena = make_arena(list, kMostBytes / unit * kArenaAlignment);
     plan::verify(list, arena);
-    plan_.device_bytes = arena.bytes / kArenaAlignment * unit;
+    std::size_t end = 0;
     for (std::size_t b = 0; b < slots.size(); ++b) {
-      plan_.slots[idx(slots[b])].offset = arena.offsets[b] / kArenaAlignment * unit;
+      Slot& slot = plan_.slots[idx(slots[b])];
+      slot.buffer = 0;
+      slot.offset = arena.offsets[b] / kArenaAlignment * unit;
+      end = std::max(end, slot.offset + slot.mapping.bytes());
     }
+    plan_.buffers = {end};
+    return end <= most;
+  }
+
+  /// The largest slots first, each in the first buffer that has room for it while it lives. A slot
+  /// that alone is over `most` has a buffer to itself, or shares one over time.
+  void place_in_several_buffers(std::vector<int> slots, std::size_t most) {
+    std::ranges::stable_sort(slots, std::ranges::greater(), [&](int s) { return bytes(s); });
+    plan_.buffers.clear();
+    std::vector<std::vector<int>> placed;  // by buffer, by offset
+    for (const int s : slots) {
+      Slot& slot = plan_.slots[idx(s)];
+      for (std::size_t b = 0;; ++b) {
+        if (b == placed.size()) {
+          placed.emplace_back();
+          plan_.buffers.push_back(0);
+        }
+        slot.offset = lowest_free(placed[b], s);
+        const std::size_t end = slot.offset + slot.mapping.bytes();
+        if (slot.offset > 0 && end > most) continue;
+        slot.buffer = static_cast<int>(b);
+        plan_.buffers[b] = std::max(plan_.buffers[b], end);
+        placed[b].push_back(s);
+        std::ranges::stable_sort(placed[b], {}, [&](int p) { return plan_.slots[idx(p)].offset; });
+        break;
+      }
+    }
+  }
+
+  /// Where `s` may begin beside those of `placed` that live when it does.
+  std::size_t lowest_free(const std::vector<int>& placed, int s) const {
+    const std::size_t unit = device_unit();
+    std::size_t at = 0;
+    for (const int other : placed) {
+      const auto [first, last] = lives_[idx(other)];
+      if (last < lives_[idx(s)].first || first > lives_[idx(s)].second) continue;
+      const std::size_t begin = plan_.slots[idx(other)].offset;
+      if (at + bytes(s) <= begin) break;
+      at = std::max(at, (begin + bytes(other) + unit - 1) / unit * unit);
+    }
+    return at;
   }
 
   /// Images: each slot takes one of its type that is free, that which grows least.
@@ -242,8 +303,7 @@ class MemoryPlanner {
         if (image.dtype != wanted.dtype || busy_until[i] >= first) continue;
         const PlanImage larger = grown(image);
         const std::int64_t more = larger.width * larger.height - image.width * image.height;
-        const std::int64_t bytes = larger.width * larger.height * 4 * dtype_bytes(wanted.dtype);
-        if (more >= least || bytes > plan_.device->allocation_bytes) continue;
+        if (more >= least || larger.bytes() > plan_.device->allocation_bytes) continue;
         least = more;
         slot.image = static_cast<int>(i);
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where everything lies that is not constant: the arena of the host, the buffer and the images of
+// Where everything lies that is not constant: the arena of the host, the buffers and the images of
 // the device.
 #pragma once
 

@@ -6,6 +6,8 @@
 #include "base/index.h"
 #include "base/text.h"
 #include "base/trail.h"
+#include "kernels/copy/move.h"
+#include "kernels/layouts.h"
 #include "plan/solve.h"
 
 namespace stowage::plan {
@@ -116,9 +118,14 @@ class Collector {
     std::erase_if(offers, [&](const Offer& offer) {
       const auto name = std::ranges::find(avoid, offer.name());
       if (!offer.call || name == avoid.end()) return false;
-      if (std::ranges::count(table_.avoided, *name) == 0) table_.avoided.push_back(*name);
+      note_avoided(*name);
       return true;
     });
+  }
+
+  void note_avoided(std::string_view kernel) {
+    if (std::ranges::count(table_.avoided, kernel) > 0) return;
+    table_.avoided.emplace_back(kernel);
   }
 
   void add_candidates(NodeId id) {
@@ -139,12 +146,22 @@ class Collector {
     known_[idx(v)][id] = static_cast<int>(list.size());
     list.push_back(id);
     grew_ = true;
-    if (operand.place.device != 0 && value.constant == nullptr) add_crossing(v);
+    if (operand.place.device != 0 && value.constant == nullptr) add_crossing(v, operand);
   }
 
-  /// The format in which a value goes from one place to the other: as the file has it.
-  void add_crossing(ValueId v) {
+  /// The formats in which a value goes from one place to the other: as the file has it, and where
+  /// the device does not convert, as `there` on the device, for the host to convert.
+  void add_crossing(ValueId v, const Operand& there) {
     const Value& value = graph_.value(v);
+    if (!converts(*target_.device)) {
+      note_avoided(kMove.name);
+      const auto here = there.layout.is_image() ? linear_layout(there.layout) : there.layout;
+      if (here) {
+        Operand crossing = *here;
+        crossing.dtype = there.dtype;
+        add(v, crossing);
+      }
+    }
     Operand plain = Layout::row_major(value.shape);
     plain.place = {1, Place::Memory::buffer};
     plain.dtype = value.dtype;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "stowage plan";
 /// Raised whenever a plan or the parameters of a kernel change their fields.
-constexpr int kVersion = 4;
+constexpr int kVersion = 5;
 
 void header(Archive& a) {
   std::string magic(kMagic);
@@ -52,7 +52,8 @@ void archive(Archive& a, Port& port) {
 void Slot::fields(Archive& a) {
   a("value", value)("name", name)("dtype", dtype)("mapping", mapping)("place", place);
   a("constant", constant);
-  a("alias_of", alias_of)("alias_offset", alias_offset)("offset", offset)("image", image);
+  a("alias_of", alias_of)("alias_offset", alias_offset)("offset", offset);
+  a("buffer", buffer)("image", image);
 }
 
 void Step::View::fields(Archive& a) { a("input", input)("offset", offset); }
@@ -91,12 +92,23 @@ void PlanPort::fields(Archive& a) {
 void Plan::fields(Archive& a) {
   a("model", model)("source_format", source_format)("threads", threads)("lanes", lanes);
   a("planner", planner)("slots", slots)("steps", steps)("inputs", inputs)("outputs", outputs);
-  a("device", device)("device_bytes", device_bytes)("images", images);
+  a("device", device)("buffers", buffers)("images", images);
   a("arena_bytes", arena_bytes)("weight_bytes", weight_bytes)("nodes", nodes);
   a("conversions", conversions)("history", history)("avoided", avoided);
   a("cost_us", cost_us);
   a("rule_cost_us", rule_cost_us)("source_cost_us", source_cost_us);
   a("lower_bound_us", lower_bound_us)("touched_bytes", touched_bytes);
+}
+
+std::int64_t Plan::device_bytes() const {
+  std::int64_t bytes = 0;
+  for (const std::size_t buffer : buffers) bytes += static_cast<std::int64_t>(buffer);
+  for (const PlanImage& image : images) bytes += image.bytes();
+  for (const Slot& slot : slots) {
+    if (slot.place.device == 0 || slot.constant == nullptr || slot.alias_of >= 0) continue;
+    bytes += static_cast<std::int64_t>(slot.mapping.bytes());
+  }
+  return bytes;
 }
 
 bool Plan::on_device(const Step& step) const {

@@ -26,8 +26,9 @@ struct Slot {
   std::shared_ptr<const Tensor> constant;  ///< weights, already in this layout; null: in the arena
   int alias_of = -1;                       ///< the slot whose bytes these are, or -1
   std::size_t alias_offset = 0;            ///< from which of them on
-  std::size_t offset = 0;                  ///< into the arena of its place; of an alias: nothing
-  int image = -1;                          ///< of Plan::images, for a place in one
+  std::size_t offset = 0;  ///< into the arena or the buffer of the device; of an alias: nothing
+  int buffer = -1;         ///< of Plan::buffers, for a place in one
+  int image = -1;          ///< of Plan::images, for a place in one
 
   void fields(Archive& a);
 };
@@ -62,6 +63,8 @@ struct PlanImage {
   std::int64_t width = 0, height = 0;  ///< texels
   DType dtype = DType::f32;
 
+  std::int64_t bytes() const { return width * height * 4 * dtype_bytes(dtype); }
+
   void fields(Archive& a) { a("width", width)("height", height)("dtype", dtype); }
 };
 
@@ -88,7 +91,7 @@ class Plan {
   std::vector<PlanPort> inputs, outputs;
 
   std::optional<DeviceFacts> device;  ///< what device 1 has at least; nothing: all is on the CPU
-  std::size_t device_bytes = 0;       ///< one buffer of the device, for slots that lie in buffers
+  std::vector<std::size_t> buffers;   ///< bytes of each of the device, for slots in buffers
   std::vector<PlanImage> images;
 
   std::size_t arena_bytes = 0;   ///< one allocation of the host for what is not constant
@@ -106,6 +109,9 @@ class Plan {
   void fields(Archive& a);
 
   const Slot& slot(int s) const { return slots[static_cast<std::size_t>(s)]; }
+
+  /// What the plan keeps on the device: buffers, images and constants.
+  std::int64_t device_bytes() const;
 
   /// The step is done by the device: a kernel, or a conversion within its memory.
   bool on_device(const Step& step) const;

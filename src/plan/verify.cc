@@ -8,6 +8,7 @@
 
 #include "base/index.h"
 #include "base/text.h"
+#include "kernels/launch.h"
 #include "plan/plan.h"
 
 namespace stowage {
@@ -26,12 +27,14 @@ class Verifier {
 
   void run() {
     expect_slots();
+    expect_buffers();
     for (std::size_t s = 0; s < plan_.slots.size(); ++s) slot(static_cast<int>(s));
     for (const PlanPort& input : plan_.inputs) {
       for (int s : input.slots) write(s);
     }
     for (const Step& step : plan_.steps) {
       if (step.kind == Step::Kind::convert) {
+        expect_crossing(step);
         check({step.src}, {step.dst}, step);
         // The device has everything that was given to it before, when something comes back.
         if (plan_.brings_down(step)) given_.clear();
@@ -53,8 +56,8 @@ class Verifier {
   }
 
  private:
-  /// Bytes [begin, end) of a memory: 0 is the arena, 1 the buffer of the device, 2 + i image i,
-  /// which is taken whole.
+  /// Bytes [begin, end) of a memory: 0 is the arena, then come the buffers of the device, then its
+  /// images, which are taken whole.
   struct Range {
     std::size_t begin, end;
     int memory = 0;
@@ -114,13 +117,16 @@ class Verifier {
   Range range(int s) const {
     const SlotMemory memory = memory_of(plan_, s);
     const Slot& owner = plan_.slots[idx(memory.slot)];
-    if (owner.place.memory == Place::Memory::image) return {0, 1, 2 + owner.image};
+    const auto buffers = static_cast<int>(plan_.buffers.size());
+    if (owner.place.memory == Place::Memory::image) return {0, 1, 1 + buffers + owner.image};
     const std::size_t begin = owner.offset + memory.offset;
-    return {begin, begin + plan_.slots[idx(s)].mapping.bytes(), owner.place.device == 0 ? 0 : 1};
+    return {begin, begin + plan_.slots[idx(s)].mapping.bytes(),
+            owner.place.device == 0 ? 0 : 1 + owner.buffer};
   }
 
   void slot(int s) const {
     const Slot& slot = plan_.slots[idx(s)];
+    expect_place(slot);
     if (slot.alias_of >= 0) {
       const std::size_t bytes = plan_.slots[idx(slot.alias_of)].mapping.bytes();
       if (slot.alias_offset > bytes || slot.mapping.bytes() > bytes - slot.alias_offset) {
@@ -139,19 +145,84 @@ class Verifier {
           slot.mapping.extent(Space::y) > image.height || slot.dtype != image.dtype) {
         bug(text("'", name(s), "' does not fit into its image"));
       }
-    } else if (range(s).end > (slot.place.device == 0 ? plan_.arena_bytes : plan_.device_bytes)) {
+    } else if (slot.place.memory == Place::Memory::buffer) {
+      if (slot.buffer < 0 || slot.buffer >= static_cast<int>(plan_.buffers.size())) {
+        bug(text("'", name(s), "' has no buffer"));
+      }
+      if (range(s).end > plan_.buffers[idx(slot.buffer)]) {
+        bug(text("'", name(s), "' lies outside its buffer"));
+      }
+    } else if (range(s).end > plan_.arena_bytes) {
       bug(text("'", name(s), "' lies outside the arena"));
     }
-    if (slot.place.device != 0 && !plan_.device) bug("a slot is on a device that is none");
   }
 
-  /// Results of a kernel are where it runs.
+  void expect_place(const Slot& slot) const {
+    const Place& place = slot.place;
+    if (place.device != 0 && !plan_.device) bug("a slot is on a device that is none");
+    const bool host = place.memory == Place::Memory::host;
+    if (place.device < 0 || place.device > 1 || host != (place.device == 0)) {
+      bug(text("'", slot.name, "' lies in a memory that there is not"));
+    }
+    if (place.memory == Place::Memory::image && !slot.mapping.layout().is_image()) {
+      bug(text("'", slot.name, "' lies in an image, but not as one"));
+    }
+    if (slot.alias_of >= 0 && plan_.slots[idx(slot.alias_of)].place != place) {
+      bug(text("'", slot.name, "' lies elsewhere than what it is a part of"));
+    }
+  }
+
+  void expect_buffers() const {
+    for (const std::size_t bytes : plan_.buffers) {
+      if (!plan_.device) bug("a buffer is on a device that is none");
+      if (bytes > static_cast<std::size_t>(plan_.device->allocation_bytes)) {
+        bug("a buffer is larger than the device allows");
+      }
+    }
+  }
+
+  /// Operands of a kernel are where it runs.
   void expect_places(const Step& step) const {
-    const int device = step.call.def().launch == nullptr ? 0 : 1;
+    const bool there = step.call.def().launch != nullptr;
     for (const int s : step.out) {
-      if (s >= 0 && plan_.slot(s).place.device != device) {
+      if (s >= 0 && (plan_.slot(s).place.device != 0) != there) {
         bug(text("'", name(s), "' is written by a kernel of another device"));
       }
+    }
+    const auto expect_read = [&](int s) {
+      if (s >= 0 && (plan_.slot(s).place.device != 0) != there) {
+        bug(text("'", name(s), "' is read by a kernel of another device"));
+      }
+    };
+    if (!there) {
+      for (const int s : step.in) expect_read(s);
+      return;
+    }
+    // What a kernel of a device does not read is no operand of its launch.
+    const std::vector<LaunchView> in = views(step.in), out = views(step.out);
+    for (const Launch::Operand& operand : step.call.launch({in, out}).operands) {
+      if (!operand.output) expect_read(step.in.at(idx(operand.index)));
+    }
+  }
+
+  std::vector<LaunchView> views(const std::vector<int>& slots) const {
+    std::vector<LaunchView> out;
+    for (const int s : slots) {
+      if (s < 0) {
+        out.emplace_back();
+      } else {
+        out.push_back({plan_.slot(s).mapping, plan_.slot(s).dtype, plan_.slot(s).place.memory});
+      }
+    }
+    return out;
+  }
+
+  /// A crossing copies bytes.
+  void expect_crossing(const Step& step) const {
+    if (!plan_.brings_up(step) && !plan_.brings_down(step)) return;
+    const Slot &from = plan_.slot(step.src), &to = plan_.slot(step.dst);
+    if (from.dtype != to.dtype || !from.mapping.same_bytes(to.mapping)) {
+      bug(text("'", from.name, "' becomes another on its way to another device"));
     }
   }
 

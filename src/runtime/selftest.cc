@@ -19,7 +19,8 @@ std::vector<SelftestCase> selftest_cases() {
   using Words = std::string;
   const auto one = [](std::int64_t i) { return Attribute(i); };
   const Ints around{1, 1, 1, 1};
-  // Several batches, and channels that leave a part of the last texel empty.
+  // Several batches, and channels that leave a part of the last texel empty. Large are those whose
+  // work items make several results, in rows that these do not divide.
   return {
       {"cl_conv", "conv", {{"pads", around}}, {{2, 5, 7, 6}}, {{7, 5, 3, 3}, {7}}, 1, true},
       {"cl_conv", "conv", {{"strides", Ints{2, 2}}}, {{2, 5, 4, 6}}, {{9, 5, 1, 1}}},
@@ -31,13 +32,22 @@ std::vector<SelftestCase> selftest_cases() {
        {{5, 1, 3, 3}, {5}},
        1,
        true},
+      {"cl_conv", "conv", {{"pads", around}}, {{2, 33, 4, 5}}, {{7, 33, 3, 3}}},
+      {"cl_conv", "conv", {}, {{1, 2, 513, 515}}, {{4, 2, 1, 1}}},
       {"cl_depthwise", "conv", {{"group", one(5)}}, {{2, 5, 4, 5}}, {{10, 1, 3, 2}}},
+      {"cl_depthwise", "conv", {{"group", one(4)}}, {{1, 4, 361, 365}}, {{4, 1, 1, 1}}},
       {"cl_conv_transpose",
        "conv_transpose",
        {{"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 0, 1}}},
        {{2, 5, 3, 4}},
        {{5, 6, 3, 2}, {6}}},
+      {"cl_conv_transpose",
+       "conv_transpose",
+       {{"strides", Ints{2, 2}}},
+       {{1, 2, 181, 183}},
+       {{2, 4, 1, 3}}},
       {"cl_gemm", "gemm", {{"alpha", 0.5f}}, {{3, 7}}, {{7, 5}, {5}}},
+      {"cl_gemm", "gemm", {}, {{515, 5}}, {{5, 517}, {517}}},
       {"cl_gemm", "gemm", {{"transB", one(1)}}, {{2, 259}}, {{33, 259}, {33}}},
       {"cl_gemm", "matmul", {}, {{2, 3, 5, 6}, {2, 3, 6, 7}}, {}},
       {"cl_pool",
@@ -63,10 +73,17 @@ std::vector<SelftestCase> selftest_cases() {
        {{2, 5, 3, 7}},
        {}},
       {"cl_reduce", "reduce_max", {{"axes", Ints{2}}, {"keepdims", one(0)}}, {{2, 3, 5}}, {}},
+      {"cl_reduce",
+       "reduce_mean",
+       {{"axes", Ints{2, 3}}, {"keepdims", one(1)}},
+       {{2, 5, 13, 43}},
+       {}},
       {"cl_softmax", "softmax", {{"axis", one(-1)}}, {{2, 3, 5}}, {}},
+      {"cl_softmax", "softmax", {{"axis", one(-1)}}, {{2, 3, 515}}, {}},
       {"cl_softmax", "log_softmax", {{"axis", one(1)}}, {{2, 5, 3, 2}}, {}},
       {"cl_norm", "instance_norm", {}, {{2, 5, 3, 5}}, {{5}, {5}}},
       {"cl_norm", "layer_norm", {{"axis", one(-1)}}, {{2, 3, 5}}, {{5}, {5}}},
+      {"cl_norm", "layer_norm", {{"axis", one(-1)}}, {{2, 3, 515}}, {{515}, {515}}},
       {"cl_batch_norm", "batch_norm", {}, {{2, 5, 3, 4}}, {{5}, {5}, {5}, {5}}},
       {"cl_lrn", "lrn", {{"size", one(3)}, {"alpha", 0.5f}}, {{2, 5, 3, 5}}, {}},
       {"cl_move", "transpose", {{"perm", Ints{0, 2, 3, 1}}}, {{2, 5, 3, 6}}, {}},
@@ -79,6 +96,8 @@ std::vector<SelftestCase> selftest_cases() {
 }
 
 namespace {
+
+constexpr unsigned kSeed = 7;
 
 /// A case with its operands, and what the CPU makes of them.
 struct Expected {
@@ -94,6 +113,24 @@ Tensor random_tensor(const Ints& extents, std::mt19937& random, float low) {
   }
   return tensor;
 }
+
+}  // namespace
+
+std::shared_ptr<Graph> selftest_graph(const SelftestCase& c) {
+  std::mt19937 random(kSeed);
+  SmallGraph graph;
+  std::vector<ValueId> operands;
+  for (const Ints& extents : c.inputs) operands.push_back(graph.input(extents));
+  // Positive: one of them may be a variance.
+  for (const Ints& extents : c.constants) {
+    operands.push_back(graph.constant(random_tensor(extents, random, 0.25f)));
+  }
+  Posts posts;
+  if (c.post) posts.push_back({.activation = {Activation::Kind::clip, -1, 9}});
+  return graph.finish(graph.node(c.op, c.attrs, operands, c.outputs, posts));
+}
+
+namespace {
 
 std::vector<Tensor> run_plan(const std::shared_ptr<const Plan>& plan,
                              const std::shared_ptr<Device>& device,
@@ -112,22 +149,10 @@ std::vector<Tensor> run_plan(const std::shared_ptr<const Plan>& plan,
 }
 
 Expected expected(const SelftestCase& c) {
-  constexpr unsigned kSeed = 7;
-  std::mt19937 random(kSeed);
+  std::mt19937 random(kSeed + 1);
   Expected e;
-  SmallGraph graph;
-  std::vector<ValueId> operands;
-  for (const Ints& extents : c.inputs) {
-    operands.push_back(graph.input(extents));
-    e.inputs.push_back(random_tensor(extents, random, -2));
-  }
-  // Positive: one of them may be a variance.
-  for (const Ints& extents : c.constants) {
-    operands.push_back(graph.constant(random_tensor(extents, random, 0.25f)));
-  }
-  Posts posts;
-  if (c.post) posts.push_back({.activation = {Activation::Kind::clip, -1, 9}});
-  e.graph = graph.finish(graph.node(c.op, c.attrs, operands, c.outputs, posts));
+  for (const Ints& extents : c.inputs) e.inputs.push_back(random_tensor(extents, random, -2));
+  e.graph = selftest_graph(c);
   PlanOptions options;
   options.simplify = false;
   e.outputs = run_plan(make_plan(e.graph, options), nullptr, e.inputs);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +21,10 @@ struct SelftestCase {
   bool post = false;  ///< a clip follows
 };
 
-/// At least one for every kernel of devices.
+/// At least one for every kernel of devices, and for every way in which it may work.
 std::vector<SelftestCase> selftest_cases();
+
+/// The node of the case, constants filled with random numbers; always the same.
+std::shared_ptr<Graph> selftest_graph(const SelftestCase& c);
 
 }  // namespace stowage

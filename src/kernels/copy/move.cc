@@ -46,7 +46,7 @@ void launch_move(const MoveParams& p, const LaunchArgs& args, Launch& launch) {
     std::string c;
     if (p.input[a].begin != 0) {
       c = text("begin", a);
-      launch.scalars.push_back({c, static_cast<std::int32_t>(p.input[a].begin)});
+      launch.scalar(c, p.input[a].begin);
     }
     for (const auto& t : p.input[a].terms) c += text(c.empty() ? "" : " + ", term_text(t));
     if (c.empty()) c = "0";
@@ -83,7 +83,7 @@ void launch_join(const JoinParams& p, const LaunchArgs& args, Launch& launch) {
     const std::string name = text("x", i);
     launch.operands.push_back({name, i, false});
     const std::string from = i == 0 ? "" : text(" - begin", i);
-    if (i > 0) launch.scalars.push_back({text("begin", i), static_cast<std::int32_t>(begin)});
+    if (i > 0) launch.scalar(text("begin", i), begin);
     begin += shape[p.axis];
     const std::string part = shifted(name, rank, p.axis, from);
     if (i + 1 < p.inputs) {
@@ -107,10 +107,10 @@ void launch_cut(const CutParams& p, const LaunchArgs& args, Launch& launch) {
     const int rank = y.mapping.shape().rank();
     const std::string name = text("y", k);
     launch.operands.push_back({name, p.outputs[k], true});
-    launch.scalars.push_back({text("begin", k), static_cast<std::int32_t>(p.begins[k])});
+    launch.scalar(text("begin", k), p.begins[k]);
     const auto items = items_of(y);
     for (const std::size_t d : {0, 1}) {
-      launch.scalars.push_back({text("end", k, "_", d), static_cast<std::int32_t>(items[d])});
+      launch.scalar(text("end", k, "_", d), items[d]);
       launch.items[d] = std::max(launch.items[d], items[d]);
     }
     const std::string source = text("SOURCE", k);

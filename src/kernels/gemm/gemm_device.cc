@@ -9,7 +9,6 @@ namespace stowage {
 
 namespace {
 
-constexpr int kTexel = 4;
 /// Work items of a group that split k: neighbours along n read neighbours of b.
 constexpr int kColumns = 8, kParts = 16;
 
@@ -31,7 +30,7 @@ void launch_gemm(const GemmDeviceParams& p, const LaunchArgs& args, Launch& laun
   const int ra = a.rank(), rb = b.rank(), ry = y.rank();
   launch.source = p.split ? "gemm_split" : "gemm";
   launch.operands = {{"a", 0, false}, {"b", 1, false}, {"y", 0, true}};
-  const std::int64_t m = y[ry - 2], n = ceil_div(y[ry - 1], std::int64_t{kTexel});
+  const std::int64_t m = y[ry - 2], n = texels_of(y[ry - 1]);
   const std::int64_t blocks = ceil_div(m, std::int64_t{p.rows});
   std::int64_t batches = 1;
   std::string batch, at;
@@ -45,13 +44,10 @@ void launch_gemm(const GemmDeviceParams& p, const LaunchArgs& args, Launch& laun
     at += text("z", i, ", ");
   }
   place.at.insert(place.at.end(), {"row", "n"});
-  const auto scalar = [&](const char* name, std::int64_t value) {
-    launch.scalars.push_back({name, static_cast<std::int32_t>(value)});
-  };
-  scalar("sum", a[p.trans_a ? ra - 2 : ra - 1]);
-  scalar("height", m);
-  scalar("blocks", blocks);
-  scalar("batches", batches);
+  launch.scalar("sum", a[p.trans_a ? ra - 2 : ra - 1]);
+  launch.scalar("height", m);
+  launch.scalar("blocks", blocks);
+  launch.scalar("batches", batches);
   launch.scalars.push_back({"alpha", p.alpha});
   launch.scalars.push_back({"beta", p.beta});
 

@@ -10,11 +10,10 @@ void launch_lrn(const LrnDeviceParams& p, const LaunchArgs& args, Launch& launch
   const LaunchView& y = args.out[0];
   launch.source = "lrn";
   launch.operands = {{"x", 0, false}, {"y", 0, true}};
-  launch.scalars = {{"before", static_cast<std::int32_t>(p.before)},
-                    {"after", static_cast<std::int32_t>(p.after)},
-                    {"alpha", p.alpha},
-                    {"beta", p.beta},
-                    {"bias", p.bias}};
+  launch.scalar("before", p.before);
+  launch.scalar("after", p.after);
+  launch.scalars.insert(launch.scalars.end(),
+                        {{"alpha", p.alpha}, {"beta", p.beta}, {"bias", p.bias}});
   std::string coordinates;
   for (int i = 0; i < y.mapping.shape().rank(); ++i) {
     coordinates += text(i == 0 ? "" : ", ", i == 1 ? "c" : text("y_", i));

@@ -32,7 +32,7 @@ void launch_reduce(const ReduceDeviceParams& p, const LaunchArgs& args, Launch& 
     launch.defines.push_back({name, std::move(value)});
   };
   define("RESULT(v)", result + ")");
-  define("LANES", lane_axis >= 0 ? "4" : "1");
+  define("LANES", lane_axis >= 0 ? text(kTexel) : "1");
   const bool most = p.kind == Kind::max, least = p.kind == Kind::min;
   define("START", most ? "-INFINITY" : least ? "INFINITY" : "0.0f");
   // Comparisons keep NaN, where fmin and fmax drop it.

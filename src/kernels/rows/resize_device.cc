@@ -29,7 +29,7 @@ void launch_resize(const ResizeDeviceParams& p, const LaunchArgs& args, Launch& 
       continue;
     }
     launch.tables.push_back({text("weight", k), std::move(taps.weight)});
-    launch.scalars.push_back({text("taps", k), taps.count});
+    launch.scalar(text("taps", k), taps.count);
     loops += text("for (int t", k, " = y_", k, " * taps", k, "; t", k, " < (y_", k, " + 1) * taps",
                   k, "; ++t", k, ") ");
     weight += text("weight", k, "[t", k, "] * ");

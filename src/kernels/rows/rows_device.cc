@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "base/text.h"
 #include "kernels/accessors.h"
 
@@ -11,10 +10,7 @@ namespace stowage {
 
 namespace {
 
-constexpr std::int64_t kTexel = 4;
 constexpr int kGroup = 64;
-
-std::int64_t texels_of(std::int64_t extent) { return ceil_div(extent, kTexel); }
 
 }  // namespace
 
@@ -41,7 +37,8 @@ RowNames add_rows(Launch& launch, const LaunchArgs& args, const DeviceRows& rows
   for (int i = x.rank(); i-- > 0;) {
     const bool in_texels = i == names.texel || i == lane_axis;
     const std::int64_t extent = in_texels ? texels_of(x[i]) : x[i];
-    const std::string e = in_texels ? text("((x_e.s", i, " + 3) / 4)") : text("x_e.s", i);
+    const std::string e =
+        in_texels ? text("((x_e.s", i, " + ", kTexel - 1, ") / ", kTexel, ")") : text("x_e.s", i);
     const bool joins = along(i);
     (joins ? steps : kept) *= extent;
     if (joins) count *= x[i];
@@ -49,31 +46,28 @@ RowNames add_rows(Launch& launch, const LaunchArgs& args, const DeviceRows& rows
     (joins ? along_text : kept_text) +=
         text(" const int i", i, " = ", left, " % ", e, "; ", left, " /= ", e, ";");
   }
-  along_text += names.across
-                    ? text(" const int lanes = x_e.s", names.texel, " - 4 * i", names.texel, ";")
-                    : " const int lanes = 4;";
+  along_text += names.across ? text(" const int lanes = x_e.s", names.texel, " - ", kTexel, " * i",
+                                    names.texel, ";")
+                             : text(" const int lanes = ", kTexel, ";");
   std::string read = "READ_x(";
   for (int i = 0; i < x.rank(); ++i) {
     names.at.push_back(text("i", i));
-    read +=
-        text(i == 0 ? "" : ", ",
-             i == lane_axis ? text("min(4 * i", i, " + lane, x_e.s", i, " - 1)") : names.at.back());
+    read += text(i == 0 ? "" : ", ",
+                 i == lane_axis ? text("min(", kTexel, " * i", i, " + lane, x_e.s", i, " - 1)")
+                                : names.at.back());
   }
 
   launch.operands.push_back({"x", 0, false});
-  const auto scalar = [&](const char* name, std::int64_t value) {
-    launch.scalars.push_back({name, static_cast<std::int32_t>(value)});
-  };
-  scalar("rows", kept);
-  scalar("steps", steps);
-  scalar("count", count);
+  launch.scalar("rows", kept);
+  launch.scalar("steps", steps);
+  launch.scalar("count", count);
   const auto define = [&](const char* name, std::string value) {
     launch.defines.push_back({name, std::move(value)});
   };
   define("KEPT", kept_text);
   define("ALONG(j)", along_text);
   define("X", read + ")");
-  define("LANES_OF_ROW", names.across ? "4" : "1");
+  define("LANES_OF_ROW", names.across ? text(kTexel) : "1");
   define("JOIN_LANES(v, F)",
          names.across ? "v = (float4)(F(F(v.x, v.y), F(v.z, v.w)))" : "do { } while (0)");
   if (!rows.grouped) {

@@ -9,8 +9,8 @@ namespace stowage {
 
 void add_window(Launch& launch, const Window& w) {
   const auto add = [&](const char* name, std::int64_t h, std::int64_t v) {
-    launch.scalars.push_back({text(name, "_h"), static_cast<std::int32_t>(h)});
-    launch.scalars.push_back({text(name, "_w"), static_cast<std::int32_t>(v)});
+    launch.scalar(text(name, "_h"), h);
+    launch.scalar(text(name, "_w"), v);
   };
   add("kernel", w.kernel[1], w.kernel[2]);
   add("stride", w.stride[1], w.stride[2]);
@@ -29,6 +29,18 @@ bool device_window(const Window& w) {
   return true;
 }
 
+void add_conv(Launch& launch, const LaunchArgs& args, const ConvParts& parts) {
+  const Shape& y = args.out[0].mapping.shape();
+  launch.operands = {{"x", 0, false}, {"k", 1, false}, {"y", 0, true}};
+  if (parts.bias >= 0) launch.operands.push_back({"b", parts.bias, false});
+  add_window(launch, parts.w);
+  launch.scalar("columns", parts.columns);
+  launch.defines = {{"PIXELS", text(parts.pixels)},
+                    {"BIAS(o)", parts.bias >= 0 ? "READ_b(o)" : "((float4)(0))"}};
+  add_posts(launch, args, parts.posts, {y, 1, {"n", "o", "h", "w"}}, 1);
+  launch.items = {parts.columns * texels_of(y[1]), y[0] * y[2], 1};
+}
+
 namespace {
 
 /// Items of a group along x, where several share a result.
@@ -39,20 +51,12 @@ constexpr int kGroup = 16;
 void launch_conv(const ConvDeviceParams& p, const LaunchArgs& args, Launch& launch) {
   const Shape &y = args.out[0].mapping.shape(), &k = args.in[1].mapping.shape();
   launch.source = "conv";
-  launch.operands = {{"x", 0, false}, {"k", 1, false}, {"y", 0, true}};
-  if (p.bias >= 0) launch.operands.push_back({"b", p.bias, false});
-  add_window(launch, p.w);
-  const std::int64_t columns = ceil_div(y[3], p.pixels);
-  launch.scalars.push_back({"columns", static_cast<std::int32_t>(columns)});
+  add_conv(launch, args, {p.w, p.posts, p.bias, p.pixels, ceil_div(y[3], p.pixels)});
   // Texels of a group on both sides: one that does not end with a texel is alone.
-  launch.scalars.push_back(
-      {"group_in", static_cast<std::int32_t>(ceil_div(k[1], std::int64_t{4}))});
-  launch.scalars.push_back(
-      {"group_out", static_cast<std::int32_t>(ceil_div(k[0] / p.group, std::int64_t{4}))});
-  launch.defines = {{"PIXELS", text(p.pixels)},
-                    {"SPLIT", text(p.split)},
-                    {"GROUP", text(kGroup)},
-                    {"BIAS(o)", p.bias >= 0 ? "READ_b(o)" : "((float4)(0))"}};
+  launch.scalar("group_in", texels_of(k[1]));
+  launch.scalar("group_out", texels_of(k[0] / p.group));
+  launch.defines.push_back({"SPLIT", text(p.split)});
+  launch.defines.push_back({"GROUP", text(kGroup)});
   // The windows of most networks are unrolled.
   if (p.w.kernel[1] == p.w.kernel[2] && (p.w.kernel[1] == 1 || p.w.kernel[1] == 3)) {
     std::erase_if(launch.scalars, [](const auto& s) { return s.first.starts_with("kernel_"); });
@@ -60,8 +64,7 @@ void launch_conv(const ConvDeviceParams& p, const LaunchArgs& args, Launch& laun
       launch.defines.push_back({name, text(p.w.kernel[1])});
     }
   }
-  add_posts(launch, args, p.posts, {y, 1, {"n", "o", "h", "w"}}, 1);
-  launch.items = {columns * ceil_div(y[1], std::int64_t{4}), y[0] * y[2], p.split};
+  launch.items[2] = p.split;
   if (p.split > 1) launch.group = {kGroup, 1, p.split};
 }
 

@@ -26,6 +26,18 @@ void launch_conv(const ConvDeviceParams& p, const LaunchArgs& args, Launch& laun
 inline constexpr KernelDef kConvDevice =
     device_kernel_def<ConvDeviceParams, launch_conv>("cl_conv", takes_any);
 
+/// What all convolutions have.
+struct ConvParts {
+  const Window& w;
+  const Posts& posts;
+  int bias, pixels;      ///< as in ConvDeviceParams
+  std::int64_t columns;  ///< work items along a row of y
+};
+
+/// Operands x, k, y and b, the window, the scalar columns, PIXELS and BIAS(o), the posts, and an
+/// item for each column of each row of each texel of channels.
+void add_conv(Launch& launch, const LaunchArgs& args, const ConvParts& parts);
+
 /// Strides, dilations and padding before as scalars stride_h, stride_w, dilation_h, ..., pad_w, and
 /// the extents of the kernel as kernel_h and kernel_w.
 void add_window(Launch& launch, const Window& w);

@@ -3,7 +3,6 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "kernels/expressions.h"
 #include "kernels/window/conv_device.h"
 
 namespace stowage {
@@ -14,8 +13,8 @@ namespace {
 /// input channel; their weights are zero, and so is what is stored there.
 std::string gathered() {
   std::string out = "((c) ? (float4)(";
-  for (int lane = 0; lane < 4; ++lane) {
-    out += text(lane == 0 ? "" : ", ", "AT_x(n, min((4 * (o) + ", lane,
+  for (int lane = 0; lane < kTexel; ++lane) {
+    out += text(lane == 0 ? "" : ", ", "AT_x(n, min((", kTexel, " * (o) + ", lane,
                 ") / multiplier, x_e.s1 - 1), h, w)");
   }
   return out + ") : (float4)(0))";
@@ -26,18 +25,10 @@ std::string gathered() {
 void launch_depthwise(const DepthwiseDeviceParams& p, const LaunchArgs& args, Launch& launch) {
   const Shape& y = args.out[0].mapping.shape();
   launch.source = "depthwise";
-  launch.operands = {{"x", 0, false}, {"k", 1, false}, {"y", 0, true}};
-  if (p.bias >= 0) launch.operands.push_back({"b", p.bias, false});
-  add_window(launch, p.w);
-  const std::int64_t columns = ceil_div(y[3], p.pixels);
-  launch.scalars.push_back({"columns", static_cast<std::int32_t>(columns)});
-  launch.scalars.push_back({"multiplier", static_cast<std::int32_t>(p.multiplier)});
-  launch.defines = {
-      {"PIXELS", text(p.pixels)},
-      {"BIAS(o)", p.bias >= 0 ? "READ_b(o)" : "((float4)(0))"},
-      {"SOURCE(c, n, o, h, w)", p.multiplier == 1 ? "READ_IF_x(c, n, o, h, w)" : gathered()}};
-  add_posts(launch, args, p.posts, {y, 1, {"n", "o", "h", "w"}}, 1);
-  launch.items = {columns * ceil_div(y[1], std::int64_t{4}), y[0] * y[2], 1};
+  add_conv(launch, args, {p.w, p.posts, p.bias, p.pixels, ceil_div(y[3], p.pixels)});
+  launch.scalar("multiplier", p.multiplier);
+  launch.defines.push_back(
+      {"SOURCE(c, n, o, h, w)", p.multiplier == 1 ? "READ_IF_x(c, n, o, h, w)" : gathered()});
 }
 
 }  // namespace stowage

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "kernels/layouts.h"
 #include "kernels/window/conv_device.h"
 #include "kernels/window/conv_transpose_device.h"
@@ -17,13 +16,11 @@ namespace stowage {
 
 namespace {
 
-constexpr int kTexel = 4;
-
 /// Neighbours that a work item makes: more of them read the weights less often, but leave fewer
 /// items to hide the latency of memory.
 int pixels_of(const Shape& y) {
   constexpr double kItems = 1 << 16;
-  const double texels = static_cast<double>(y.elements()) / kTexel;
+  const double texels = static_cast<double>(y.elements()) / double{kTexel};
   if (y[3] >= 4 && texels >= 4 * kItems) return 4;
   return y[3] >= 2 && texels >= 2 * kItems ? 2 : 1;
 }
@@ -33,7 +30,7 @@ int pixels_of(const Shape& y) {
 int split_of(const Shape& y, std::int64_t group_in, int pixels) {
   constexpr double kItems = 1 << 16;
   constexpr int kMost = 16;
-  const double items = static_cast<double>(y.elements()) / kTexel / pixels;
+  const double items = static_cast<double>(y.elements()) / double{kTexel} / pixels;
   int split = 1;
   while (split < kMost && items * split < kItems && group_in >= std::int64_t{4} * split) split *= 2;
   return split;
@@ -76,7 +73,7 @@ void offer_device_conv(const OfferRequest& request, std::vector<Offer>& offers) 
   }
   params.bias = bias_input(node);
   params.pixels = pixels_of(y);
-  params.split = split_of(y, ceil_div(k[1], std::int64_t{kTexel}), params.pixels);
+  params.split = split_of(y, texels_of(k[1]), params.pixels);
   params.posts = node.node().posts;
   const bool whole = k[1] % kTexel == 0 && k[0] / params.group % kTexel == 0;
   if (params.group > 1 && !whole) return;
@@ -131,7 +128,7 @@ void offer_device_pool(const OfferRequest& request, Slide::Kind kind, const Wind
   const double taps = static_cast<double>(w.taps()), elements = static_cast<double>(y.elements());
   // Few items walk long windows one tap after the other.
   constexpr double kItems = 1 << 13;
-  const double busy = std::min(1.0, elements / kTexel / kItems);
+  const double busy = std::min(1.0, elements / double{kTexel} / kItems);
   offer.add(kPoolDevice, params, 2.0 * elements * taps, 0.2 * std::max(busy, 1e-3), offers);
 }
 

@@ -77,18 +77,6 @@ MoveParams::Coordinate along(int axis, std::int64_t begin, std::int64_t step) {
 
 namespace {
 
-/// An image as memory in which its rows follow each other.
-Layout linear(const Layout& layout) {
-  std::string out;
-  for (const Layout::Item& item : layout.items()) {
-    if (item.kind != Layout::Item::Kind::factor || item.align != 1) continue;
-    out += text(out.empty() ? "" : " ", item.axis.name());
-    if (item.q != 1) out += text("/", item.q);
-    if (item.m != 0) out += text("%", item.m);
-  }
-  return out.empty() ? Layout() : Layout::parse(out);
-}
-
 bool has_gaps(const Layout& layout) {
   return std::ranges::any_of(layout.items(), [](const Layout::Item& i) { return i.align != 1; });
 }
@@ -96,11 +84,11 @@ bool has_gaps(const Layout& layout) {
 /// The image under which the bytes of `from` are `texels(y)`: its rows must be as long.
 bool same_texels(const Layout& from, const Shape& x, const Layout& to, const Shape& y) {
   if (!from.is_image() || has_gaps(from)) return false;
-  const auto seen = relabelled(linear(from), x, y);
+  const auto seen = relabelled(*linear_layout(from), x, y);
   if (!seen) return false;
   const Mapping a(from, x, 1), b(to, y, 1);
   return a.extent(Space::x) == b.extent(Space::x) &&
-         Mapping(*seen, y, 1).same_bytes(Mapping(linear(to), y, 1));
+         Mapping(*seen, y, 1).same_bytes(Mapping(*linear_layout(to), y, 1));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ void offer_device_gemm(const OfferRequest& request, GemmDeviceParams params,
   if (a.rank() < 2 || b.rank() < 2 || y.rank() > kMostRank) return;
   const int k = params.trans_a ? a.rank() - 2 : a.rank() - 1;
   const int n = params.trans_b ? b.rank() - 2 : b.rank() - 1;
-  const double texels = static_cast<double>(y.elements()) / 4;
+  const double texels = static_cast<double>(y.elements()) / double{kTexel};
   if (texels >= 4 * kItems && y[last - 1] >= 4) params.rows = 4;
   params.split = params.rows == 1 && texels < kItems && a[k] >= 256;
   params.posts = node.node().posts;
