@@ -284,6 +284,7 @@ Command add_bench(CLI::App& app, const Streams& streams) {
   add_model_options(command, *options);
   add_deploy_options(command, options->deploy, options->deployed_model);
   add_format_options(command, *options);
+  add_tune_option(command, *options);
   command->add_option("--runs", options->runs, "Runs that count (default 20)")->type_name("N");
   command->add_option("--warmup", options->warmup, "Runs before those (default 3)")->type_name("N");
   command->add_flag("--layers", options->layers,

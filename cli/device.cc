@@ -145,6 +145,13 @@ void add_device_options(CLI::App* command, DeviceArguments& arguments,
   command->add_option("--threads", threads, "Threads to use (default: every CPU)")->type_name("N");
 }
 
+void add_tune_option(CLI::App* command, DeviceArguments& arguments) {
+  command->add_flag(
+      "--tune", arguments.tune,
+      "Before the model runs, measure work-group sizes that nobody has measured on "
+      "this OpenCL device, for half a minute at most; later runs use them without it");
+}
+
 bool on_device(const DeviceArguments& arguments) { return opencl_number(arguments).has_value(); }
 
 void check_device(const DeviceArguments& arguments, bool deployed) {
@@ -160,16 +167,21 @@ void check_device(const DeviceArguments& arguments, bool deployed) {
   if (!on_device(arguments) && !open && !arguments.device_limits.empty()) {
     fail(ErrorCode::usage, "--device-limits needs --device opencl");
   }
+  if (!on_device(arguments) && !open && arguments.tune) {
+    fail(ErrorCode::usage, "--tune needs --device opencl");
+  }
 }
 
 void open_device(DeviceArguments& arguments) {
   const std::optional<int> number = opencl_number(arguments);
   if (!number.has_value() || arguments.opened != nullptr) return;
+  OpenClOptions options{.loader = "",
+                        .cache = program_cache(),
+                        .tune = arguments.tune,
+                        .profile = arguments.profile,
+                        .fill_nan = arguments.fill_nan};
   try {
-    arguments.opened = open_opencl(*number, {.loader = "",
-                                             .cache = program_cache(),
-                                             .profile = arguments.profile,
-                                             .fill_nan = arguments.fill_nan});
+    arguments.opened = cli::open_opencl(*number, options);
   } catch (const Error& e) {
     if (e.code() != ErrorCode::device) throw;
     if (!arguments.or_cpu) fail(ErrorCode::device, e.sentence(), "; --device cpu needs none");

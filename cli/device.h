@@ -17,6 +17,7 @@ struct DeviceArguments {
   std::string device_limits;
   bool or_cpu = false;             ///< where `device` is not here, the CPU will do
   bool profile = false;            ///< the device measures its steps
+  bool tune = false;               ///< and its groups, where they are not known
   bool fill_nan = false;           ///< its memory begins as NaN
   std::shared_ptr<Device> opened;  ///< by open_device; null: the CPU
   std::string missing;             ///< why the CPU computes instead; set by open_device
@@ -25,8 +26,11 @@ struct DeviceArguments {
 /// --device, --memory, --data-type, --device-limits and --threads.
 void add_device_options(CLI::App* command, DeviceArguments& arguments, std::optional<int>& threads);
 
-/// Throws Error(usage) for words that mean nothing, and for --device-limits where neither the
-/// command line nor a deployment file (`deployed`: there is one) can name a device.
+/// --tune, of the verbs that run a model.
+void add_tune_option(CLI::App* command, DeviceArguments& arguments);
+
+/// Throws Error(usage) for words that mean nothing, and for --device-limits and --tune where
+/// neither the command line nor a deployment file (`deployed`: there is one) can name a device.
 void check_device(const DeviceArguments& arguments, bool deployed);
 
 bool on_device(const DeviceArguments& arguments);

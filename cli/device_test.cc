@@ -60,6 +60,8 @@ TEST(DeviceOptions, WordsThatMeanNothing) {
       {{"plan", "m.onnx", "--data-type", "fp16"}, "choose fp32 or fp16_fp32"},
       {{"bench", "m.onnx", "--device", "opencl:-1"}, "choose cpu or opencl[:N]"},
       {{"check", "folder", "--device-limits", "x.yaml"}, "needs --device opencl"},
+      {{"bench", "m.onnx", "--tune"}, "--tune needs --device opencl"},
+      {{"run", "m.onnx", "--device", "cpu", "--tune"}, "--tune needs --device opencl"},
       {{"check", "folder", "--cosine", "1.1"}, "--cosine"},
       {{"check", "folder", "--cosine", "nan"}, "--cosine"},
       {{"check", "folder", "--cosine", "0"}, "--cosine"},

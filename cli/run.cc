@@ -350,6 +350,7 @@ Command add_run(CLI::App& app, const Streams& streams) {
       "printed. Files appear whole or not at all; a place that cannot be written ends the run\n"
       "before it begins, with exit code 3.");
   add_model_options(command, *options);
+  add_tune_option(command, *options);
   add_deploy_options(command, options->deploy, options->deployed_model);
   add_format_options(command, *options);
   add_input_options(command, *options);

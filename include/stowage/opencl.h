@@ -13,9 +13,13 @@ namespace stowage {
 
 struct OpenClOptions {
   std::string loader;  ///< path of the loader or driver; empty: libOpenCL.so.1, libOpenCL.so
-  /// A folder for built programs, made where it is missing; empty: they are built anew by every
-  /// process.
+  /// A folder for built programs and for what `tune` found, made where it is missing; empty: both
+  /// are made anew by every process.
   std::string cache;
+  /// Sessions measure work-group sizes of kernels that nobody has measured on this device with this
+  /// driver, which takes each half a minute at most. What is known already, from `cache` too, is
+  /// used without it. Results do not depend on it.
+  bool tune = false;
   bool profile = false;  ///< Session::step_us measures on the device
   /// Memory of a session begins as NaN: what a kernel reads that nobody wrote is seen. For tests.
   bool fill_nan = false;

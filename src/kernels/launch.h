@@ -62,6 +62,8 @@ struct Launch {
   std::vector<std::pair<std::string, std::string>> defines;  ///< "NAME" or "NAME(a)", and the text
   std::array<std::int64_t, 3> items{1, 1, 1};  ///< rounded up to whole groups by who runs it
   std::array<int, 3> group{16, 4, 1};          ///< at most; a device may have room for less
+  /// The source shares work within this group, or its defines name it: no other may be tried.
+  bool fixed_group = false;
 
   /// Appends an int, which `value` fits into.
   void scalar(std::string name, std::int64_t value) {

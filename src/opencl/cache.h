@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of built programs. Each file holds its whole key: what does not match to the byte, is
-// damaged or of another version is as good as missing, and is written anew.
+// A folder of what is made once for a device: built programs, measured groups. Each file holds its
+// whole key: what does not match to the byte, is damaged or of another version is as good as
+// missing, and is written anew.
 #pragma once
 
 #include <cstddef>

@@ -26,8 +26,9 @@
   X(clGetProgramBuildInfo) X(clCreateKernel) X(clRetainKernel) X(clReleaseKernel)                  \
   X(clSetKernelArg) X(clGetKernelWorkGroupInfo) X(clEnqueueNDRangeKernel) X(clEnqueueReadBuffer)   \
   X(clEnqueueWriteBuffer) X(clEnqueueReadImage) X(clEnqueueWriteImage) X(clFlush) X(clFinish)      \
-  X(clEnqueueFillBuffer) X(clEnqueueFillImage) X(clWaitForEvents) X(clGetEventInfo) X(clGetEventProfilingInfo) X(clRetainEvent)                 \
-  X(clReleaseEvent)
+  X(clEnqueueFillBuffer) X(clEnqueueFillImage) X(clEnqueueMapBuffer) X(clEnqueueMapImage)          \
+  X(clEnqueueUnmapMemObject) X(clWaitForEvents) X(clGetEventInfo) X(clGetEventProfilingInfo)       \
+  X(clRetainEvent) X(clReleaseEvent)
 
 // clang-format on
 
@@ -102,6 +103,9 @@ STOWAGE_CL_FUNCTIONS(STOWAGE_CL_ITEM)
 #define clEnqueueWriteBuffer stowage_clEnqueueWriteBuffer
 #define clEnqueueFillBuffer stowage_clEnqueueFillBuffer
 #define clEnqueueFillImage stowage_clEnqueueFillImage
+#define clEnqueueMapBuffer stowage_clEnqueueMapBuffer
+#define clEnqueueMapImage stowage_clEnqueueMapImage
+#define clEnqueueUnmapMemObject stowage_clEnqueueUnmapMemObject
 #define clEnqueueReadImage stowage_clEnqueueReadImage
 #define clEnqueueWriteImage stowage_clEnqueueWriteImage
 #define clFlush stowage_clFlush

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "opencl/groups.h"
 #include "opencl/programs.h"
 #include "opencl/step_launch.h"
 #include "plan/device_session.h"
@@ -29,6 +30,16 @@ class OpenClDevice : public Device, public std::enable_shared_from_this<OpenClDe
 
   Programs& programs() noexcept { return *programs_; }
 
+  Groups& groups() noexcept { return groups_; }
+
+  bool tune() const noexcept { return tune_; }
+
+  /// Sessions lend their memory to the host instead of copying: where both have the same.
+  bool maps() const noexcept { return maps_; }
+
+  /// For tests: sessions opened from now on copy.
+  void never_map() noexcept { maps_ = false; }
+
   bool profile() const noexcept { return profile_; }
 
   bool fill_nan() const noexcept { return fill_nan_; }
@@ -37,7 +48,8 @@ class OpenClDevice : public Device, public std::enable_shared_from_this<OpenClDe
   cl::Device device_;
   cl::Context context_;
   std::unique_ptr<Programs> programs_;
-  bool profile_ = false, fill_nan_ = false;
+  Groups groups_;
+  bool maps_ = false, tune_ = false, profile_ = false, fill_nan_ = false;
 };
 
 /// As open_opencl.

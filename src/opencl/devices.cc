@@ -141,9 +141,14 @@ Listing all_devices(const OpenClOptions& options) {
 }  // namespace
 
 OpenClDevice::OpenClDevice(const cl::Device& device, const OpenClOptions& options)
-    : device_(device), profile_(options.profile), fill_nan_(options.fill_nan) {
+    : device_(device),
+      groups_(options.cache),
+      tune_(options.tune),
+      profile_(options.profile),
+      fill_nan_(options.fill_nan) {
   cl_call([&] {
     facts_ = facts_of(device_);
+    maps_ = facts_.unified;
     if (device_.getInfo<CL_DEVICE_COMPILER_AVAILABLE>() == CL_FALSE) {
       fail(ErrorCode::device, "'", facts_.name, "' has no compiler for OpenCL C");
     }

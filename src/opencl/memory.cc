@@ -15,6 +15,7 @@ namespace {
 
 /// OpenCL has no buffer of no bytes.
 constexpr std::size_t kLeastBytes = 16;
+constexpr std::size_t kTexel = 4;
 
 bool on_device(const Slot& slot) { return slot.place.memory != Place::Memory::host; }
 
@@ -59,10 +60,13 @@ cl::Buffer constant_buffer(const cl::Context& context, const void* data, std::si
   return {context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, kLeastBytes, few};
 }
 
-DeviceMemory::DeviceMemory(const cl::Context& context, const Plan& plan) {
+DeviceMemory::DeviceMemory(const cl::Context& context, const Plan& plan, bool shared)
+    : shared_(shared) {
+  // Drivers allocate what the host is to reach where it reaches it without a copy.
+  const cl_mem_flags place = shared ? CL_MEM_ALLOC_HOST_PTR : 0;
   for (const std::size_t bytes : plan.buffers) {
     buffer_bytes_.push_back(std::max(bytes, kLeastBytes));
-    buffers_.emplace_back(context, CL_MEM_READ_WRITE, buffer_bytes_.back());
+    buffers_.emplace_back(context, CL_MEM_READ_WRITE | place, buffer_bytes_.back());
   }
   image_sizes_ = plan.images;
   nothing_ = cl::Buffer(context, CL_MEM_READ_WRITE, kLeastBytes);
@@ -81,6 +85,7 @@ DeviceMemory::DeviceMemory(const cl::Context& context, const Plan& plan) {
     memory.bytes = slot.mapping.bytes();
     memory.width = texels(slot.mapping, Space::x);
     memory.height = texels(slot.mapping, Space::y);
+    memory.texel_bytes = kTexel * idx(dtype_bytes(slot.dtype));
     if (slot.alias_of >= 0) continue;
     if (memory.image && slot.constant != nullptr) {
       memory.memory =
@@ -108,39 +113,67 @@ DeviceMemory::Location DeviceMemory::of(int slot) const {
   return {slots_[idx(slot)].memory, slots_[idx(slot)].offset};
 }
 
-void DeviceMemory::fill_nan(const cl::CommandQueue& queue) const {
-  // Of halves a NaN as well.
+void DeviceMemory::fill(const cl::CommandQueue& queue, bool nan) const {
+  constexpr std::uint8_t kNanByte = 0xFF;  // of a float, and of a half as well
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    queue.enqueueFillBuffer(buffers_[i], std::uint8_t{0xFF}, 0, buffer_bytes_[i]);
+    queue.enqueueFillBuffer(buffers_[i], nan ? kNanByte : std::uint8_t{0}, 0, buffer_bytes_[i]);
   }
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const float v = nan ? std::numeric_limits<float>::quiet_NaN() : 0;
   for (std::size_t i = 0; i < images_.size(); ++i) {
-    queue.enqueueFillImage(images_[i], cl_float4{{kNan, kNan, kNan, kNan}}, {0, 0, 0},
+    queue.enqueueFillImage(images_[i], cl_float4{{v, v, v, v}}, {0, 0, 0},
                            {idx(std::max<std::int64_t>(image_sizes_[i].width, 1)),
                             idx(std::max<std::int64_t>(image_sizes_[i].height, 1)), 1});
   }
 }
 
-void DeviceMemory::upload(const cl::CommandQueue& queue, int slot, const std::byte* from) const {
+void DeviceMemory::upload(const cl::CommandQueue& queue, int slot, const std::byte* from,
+                          cl::Event* event) const {
   const Memory& m = slots_[idx(slot)];
   if (m.bytes == 0) return;
   if (m.image) {
     queue.enqueueWriteImage(cl::Image2D(m.memory(), true), CL_FALSE, {0, 0, 0},
-                            {m.width, m.height, 1}, 0, 0, from);
+                            {m.width, m.height, 1}, 0, 0, from, nullptr, event);
   } else {
-    queue.enqueueWriteBuffer(cl::Buffer(m.memory(), true), CL_FALSE, m.offset, m.bytes, from);
+    queue.enqueueWriteBuffer(cl::Buffer(m.memory(), true), CL_FALSE, m.offset, m.bytes, from,
+                             nullptr, event);
   }
 }
 
-void DeviceMemory::download(const cl::CommandQueue& queue, int slot, std::byte* to) const {
+void DeviceMemory::download(const cl::CommandQueue& queue, int slot, std::byte* to,
+                            cl::Event* event) const {
   const Memory& m = slots_[idx(slot)];
   if (m.bytes == 0) return;
   if (m.image) {
     queue.enqueueReadImage(cl::Image2D(m.memory(), true), CL_TRUE, {0, 0, 0},
-                           {m.width, m.height, 1}, 0, 0, to);
+                           {m.width, m.height, 1}, 0, 0, to, nullptr, event);
   } else {
-    queue.enqueueReadBuffer(cl::Buffer(m.memory(), true), CL_TRUE, m.offset, m.bytes, to);
+    queue.enqueueReadBuffer(cl::Buffer(m.memory(), true), CL_TRUE, m.offset, m.bytes, to, nullptr,
+                            event);
   }
+}
+
+DeviceSession::Mapped DeviceMemory::map(const cl::CommandQueue& queue, int slot, bool write) const {
+  const Memory& m = slots_[idx(slot)];
+  if (!shared_ || m.bytes == 0) return {};
+  const cl_map_flags flags = write ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ;
+  if (!m.image) {
+    void* data =
+        queue.enqueueMapBuffer(cl::Buffer(m.memory(), true), CL_TRUE, flags, m.offset, m.bytes);
+    return {static_cast<std::byte*>(data)};
+  }
+  std::size_t row_bytes = 0;
+  void* data = queue.enqueueMapImage(cl::Image2D(m.memory(), true), CL_TRUE, flags, {0, 0, 0},
+                                     {m.width, m.height, 1}, &row_bytes, nullptr);
+  const DeviceSession::Mapped mapped{static_cast<std::byte*>(data),
+                                     static_cast<std::int64_t>(row_bytes / m.texel_bytes)};
+  if (row_bytes % m.texel_bytes == 0) return mapped;
+  unmap(queue, slot, mapped);
+  return {};
+}
+
+void DeviceMemory::unmap(const cl::CommandQueue& queue, int slot,
+                         const DeviceSession::Mapped& mapped) const {
+  queue.enqueueUnmapMemObject(slots_[idx(slot)].memory, mapped.data);
 }
 
 }  // namespace stowage

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "opencl/cl.h"
+#include "plan/device_session.h"
 #include "plan/plan.h"
 #include "stowage/device.h"
 
@@ -18,8 +19,8 @@ cl::ImageFormat image_format(DType dtype);
 /// says; constants in memory of their own. Contents are undefined.
 class DeviceMemory {
  public:
-  /// Throws Error(limit, device).
-  DeviceMemory(const cl::Context& context, const Plan& plan);
+  /// `shared`: memory of the host, which map() lends. Throws Error(limit, device).
+  DeviceMemory(const cl::Context& context, const Plan& plan, bool shared);
 
   /// Where a slot begins.
   struct Location {
@@ -30,13 +31,19 @@ class DeviceMemory {
   /// What kernels take for the slot; -1: something that holds nothing.
   Location of(int slot) const;
 
-  /// Enqueues NaN for all that is not constant.
-  void fill_nan(const cl::CommandQueue& queue) const;
+  /// Enqueues zeros, or NaN, for all that is not constant.
+  void fill(const cl::CommandQueue& queue, bool nan) const;
 
-  /// Enqueues a copy of the whole slot; `from` stays until the queue is done with it.
-  void upload(const cl::CommandQueue& queue, int slot, const std::byte* from) const;
+  /// Enqueues a copy of the whole slot; `from` stays until the queue is done with it. `event`, of
+  /// this and of others, may be null, and stays as it is where there is nothing to copy.
+  void upload(const cl::CommandQueue& queue, int slot, const std::byte* from,
+              cl::Event* event) const;
   /// Waits until it is there.
-  void download(const cl::CommandQueue& queue, int slot, std::byte* to) const;
+  void download(const cl::CommandQueue& queue, int slot, std::byte* to, cl::Event* event) const;
+
+  /// As DeviceSession has them.
+  DeviceSession::Mapped map(const cl::CommandQueue& queue, int slot, bool write) const;
+  void unmap(const cl::CommandQueue& queue, int slot, const DeviceSession::Mapped& mapped) const;
 
  private:
   struct Memory {
@@ -44,6 +51,7 @@ class DeviceMemory {
     bool image = false;
     std::size_t offset = 0, bytes = 0;  // in and of a buffer
     std::size_t width = 0, height = 0;  // of an image, texels
+    std::size_t texel_bytes = 0;
   };
 
   std::vector<cl::Buffer> buffers_;
@@ -51,6 +59,7 @@ class DeviceMemory {
   std::vector<cl::Image2D> images_;
   std::vector<PlanImage> image_sizes_;
   std::vector<std::size_t> buffer_bytes_;
+  bool shared_ = false;
   std::vector<Memory> slots_;
 };
 

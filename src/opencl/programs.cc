@@ -43,7 +43,7 @@ Programs::Programs(cl::Context context, cl::Device device, const std::string& id
 cl::Program Programs::get(const std::string& text_of_it, const std::string& source) {
   const std::lock_guard lock(mutex_);
   if (const auto found = programs_.find(text_of_it); found != programs_.end()) return found->second;
-  const std::string key = text(identity_, '\n', kOptions, '\n', text_of_it);
+  const std::string key = this->key(text_of_it);
   cl::Program program = read(key);
   if (program() != nullptr) {
     ++counts_.read;
@@ -57,6 +57,10 @@ cl::Program Programs::get(const std::string& text_of_it, const std::string& sour
   }
   programs_.emplace(text_of_it, program);
   return program;
+}
+
+std::string Programs::key(const std::string& text_of_it) const {
+  return text(identity_, '\n', kOptions, '\n', text_of_it);
 }
 
 Programs::Counts Programs::counts() const {

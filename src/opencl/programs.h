@@ -21,6 +21,9 @@ class Programs {
   /// first lines of the compiler's log, Error(limit).
   cl::Program get(const std::string& text, const std::string& source);
 
+  /// What a program of this text is kept under: the device, its driver, the options and the text.
+  std::string key(const std::string& text) const;
+
   /// How programs came about that nobody had built in this process.
   struct Counts {
     int compiled = 0;  ///< from their text

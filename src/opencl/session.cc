@@ -2,7 +2,10 @@
 #include "opencl/session.h"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <limits>
+#include <mutex>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -18,6 +21,8 @@ namespace stowage {
 namespace {
 
 constexpr int kCommandsUntilFlush = 16;
+/// For which a session measures groups.
+constexpr std::chrono::seconds kTuningTime{30};
 
 /// What the trail of an Error says of a step.
 Trail trail_of(const Plan& plan, const Step& step) {
@@ -25,22 +30,16 @@ Trail trail_of(const Plan& plan, const Step& step) {
   return Trail("conversion of", plan.slots[idx(step.src)].name);
 }
 
-cl::NDRange range(const std::array<std::size_t, 3>& n) { return {n[0], n[1], n[2]}; }
+cl::NDRange range(const Group& n) { return {n[0], n[1], n[2]}; }
+
+/// Of a command that is done, on a queue that measures.
+double microseconds(const cl::Event& event) {
+  const auto began = event.getProfilingInfo<CL_PROFILING_COMMAND_START>();
+  const auto ended = event.getProfilingInfo<CL_PROFILING_COMMAND_END>();
+  return static_cast<double>(ended - began) / 1000;
+}
 
 }  // namespace
-
-std::array<std::size_t, 3> fitting_group(std::array<int, 3> group, std::size_t most_items,
-                                         std::span<const std::size_t> most_each) {
-  std::array<std::size_t, 3> out{};
-  for (std::size_t i = 0; i < 3; ++i) {
-    out[i] = static_cast<std::size_t>(std::max(group[i], 1));
-    if (i < most_each.size()) out[i] = std::min(out[i], std::max<std::size_t>(most_each[i], 1));
-  }
-  while (out[0] * out[1] * out[2] > std::max<std::size_t>(most_items, 1)) {
-    *std::max_element(out.begin(), out.end()) /= 2;
-  }
-  return out;
-}
 
 OpenClSession::OpenClSession(std::shared_ptr<OpenClDevice> device, std::shared_ptr<const Plan> plan,
                              const OpenClDevice::Launcher& launcher)
@@ -49,15 +48,23 @@ OpenClSession::OpenClSession(std::shared_ptr<OpenClDevice> device, std::shared_p
   cl_call([&] {
     queue_ = cl::CommandQueue(device_->context(), device_->device(),
                               device_->profile() ? CL_QUEUE_PROFILING_ENABLE : 0);
-    memory_ = std::make_unique<DeviceMemory>(device_->context(), p);
-    if (device_->fill_nan()) memory_->fill_nan(queue_);
+    memory_ = std::make_unique<DeviceMemory>(device_->context(), p, device_->maps());
   });
   kernels_.resize(p.steps.size());
+  std::vector<Untuned> untuned;
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     if (!p.on_device(p.steps[i])) continue;
     const Trail trail = trail_of(p, p.steps[i]);
     const StepLaunch launch = launcher(p, static_cast<int>(i));
-    cl_call([&] { prepare(kernels_[i], launch); });
+    cl_call([&] {
+      Kernel& kernel = kernels_[i];
+      prepare(kernel, launch);
+      if (!device_->tune() || kernel.nothing) return;
+      std::string program = device_->programs().key(launch.text);
+      std::vector<Group> groups = groups_to_try(launch.launch, limits(kernel));
+      if (groups.size() < 2 || device_->groups().find(program, kernel.items)) return;
+      untuned.push_back({static_cast<int>(i), std::move(program), std::move(groups)});
+    });
   }
   // Constants in buffers have been filled when they were made.
   for (std::size_t i = 0; i < p.slots.size(); ++i) {
@@ -65,6 +72,9 @@ OpenClSession::OpenClSession(std::shared_ptr<OpenClDevice> device, std::shared_p
     if (slot.constant == nullptr || slot.place.memory != Place::Memory::image) continue;
     upload(static_cast<int>(i), slot.constant->data());
   }
+  wait();
+  if (!untuned.empty()) tune(std::move(untuned));
+  if (device_->fill_nan()) cl_call([&] { memory_->fill(queue_, true); });
   wait();
 }
 
@@ -130,25 +140,77 @@ void OpenClSession::set_arguments(Kernel& kernel, const StepLaunch& launch) cons
   kernel.kernel.setArg(next++, items);
 }
 
-void OpenClSession::set_range(Kernel& kernel, const StepLaunch& launch) const {
+GroupLimits OpenClSession::limits(const Kernel& kernel) const {
   const cl::Device& device = device_->device();
-  const auto of_kernel = kernel.kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device);
-  const auto of_device = device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>();
-  std::array<int, 3> wanted = launch.launch.group;
-  if (launch.launch.items[1] == 1) {
-    // In one dimension the other rows of a group would have nothing to do.
-    wanted = {wanted[0] * wanted[1], 1, wanted[2]};
+  const std::size_t of_kernel = kernel.kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device);
+  return {std::min(of_kernel, device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>()),
+          device.getInfo<CL_DEVICE_MAX_WORK_ITEM_SIZES>()};
+}
+
+void OpenClSession::set_range(Kernel& kernel, const StepLaunch& launch) const {
+  kernel.items = launch.launch.items;
+  kernel.nothing = std::ranges::find(kernel.items, 0) != kernel.items.end();
+  const GroupLimits most = limits(kernel);
+  Group group = usual_group(launch.launch, most);
+  if (!launch.launch.fixed_group) {
+    const auto known = device_->groups().find(device_->programs().key(launch.text), kernel.items);
+    if (known.has_value()) group = fitting_group(*known, most);
   }
-  const auto group = fitting_group(wanted, std::min(of_kernel, of_device),
-                                   device.getInfo<CL_DEVICE_MAX_WORK_ITEM_SIZES>());
-  std::array<std::size_t, 3> global{};
+  set_group(kernel, group);
+}
+
+void OpenClSession::set_group(Kernel& kernel, const Group& group) {
+  Group global{};
   for (std::size_t i = 0; i < 3; ++i) {
-    const std::int64_t items = launch.launch.items[i];
-    kernel.nothing |= items == 0;
-    global[i] = static_cast<std::size_t>(round_up(items, static_cast<std::int64_t>(group[i])));
+    global[i] = idx(round_up(kernel.items[i], static_cast<std::int64_t>(group[i])));
   }
   kernel.global = range(global);
   kernel.local = range(group);
+}
+
+void OpenClSession::tune(std::vector<Untuned> steps) {
+  const std::lock_guard lock(device_->groups().measuring());
+  const cl::CommandQueue queue(device_->context(), device_->device(), CL_QUEUE_PROFILING_ENABLE);
+  // What memory happens to hold may be slow to compute with.
+  cl_call([&] { memory_->fill(queue, false); });
+  const auto run_once = [&](const Kernel& kernel) {
+    cl::Event event;
+    queue.enqueueNDRangeKernel(kernel.kernel, cl::NullRange, kernel.global, kernel.local, nullptr,
+                               &event);
+    event.wait();
+    return microseconds(event);
+  };
+  // The first of two runs is one in which drivers complete a kernel.
+  for (int round = 0; round < 2; ++round) {
+    for (Untuned& untuned : steps) {
+      const Trail trail = trail_of(*plan_, plan_->steps[idx(untuned.step)]);
+      cl_call([&] { untuned.us = run_once(kernels_[idx(untuned.step)]); });
+    }
+  }
+  std::ranges::stable_sort(steps, std::greater(), &Untuned::us);
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + kTuningTime;
+  for (const Untuned& untuned : steps) {
+    Kernel& kernel = kernels_[idx(untuned.step)];
+    if (const auto known = device_->groups().find(untuned.program, kernel.items)) {
+      set_group(kernel, fitting_group(*known, limits(kernel)));
+      continue;
+    }
+    const auto measure = [&](std::size_t i) {
+      set_group(kernel, untuned.groups[i]);
+      try {
+        return run_once(kernel);
+      } catch (const cl::Error&) {
+        // A driver may refuse what it has announced.
+        return std::numeric_limits<double>::infinity();
+      }
+    };
+    const auto best = fastest(untuned.groups.size(), measure, [&] { return Clock::now() < end; });
+    set_group(kernel, untuned.groups[best.value_or(0)]);
+    if (best.has_value()) {
+      device_->groups().put(untuned.program, kernel.items, untuned.groups[*best]);
+    }
+  }
 }
 
 void OpenClSession::run(int step) {
@@ -165,15 +227,30 @@ void OpenClSession::run(int step) {
 void OpenClSession::upload(int slot, const std::byte* from) {
   const Trail trail("upload of", plan_->slots[idx(slot)].name);
   cl_run([&] {
-    memory_->upload(queue_, slot, from);
+    memory_->upload(queue_, slot, from, transfer_event(slot));
     enqueued();
   });
 }
 
 void OpenClSession::download(int slot, std::byte* to) {
   const Trail trail("download of", plan_->slots[idx(slot)].name);
-  cl_run([&] { memory_->download(queue_, slot, to); });
+  cl_run([&] { memory_->download(queue_, slot, to, transfer_event(slot)); });
   unflushed_ = 0;
+}
+
+DeviceSession::Mapped OpenClSession::map(int slot, bool write) {
+  const Trail trail("mapping of", plan_->slots[idx(slot)].name);
+  const Mapped mapped = cl_run([&] { return memory_->map(queue_, slot, write); });
+  if (mapped.data != nullptr) unflushed_ = 0;
+  return mapped;
+}
+
+void OpenClSession::unmap(int slot, const Mapped& mapped) {
+  const Trail trail("mapping of", plan_->slots[idx(slot)].name);
+  cl_run([&] {
+    memory_->unmap(queue_, slot, mapped);
+    enqueued();
+  });
 }
 
 void OpenClSession::enqueued() {
@@ -187,14 +264,19 @@ void OpenClSession::wait() {
   unflushed_ = 0;
 }
 
-double OpenClSession::step_us(int step) {
-  const cl::Event& event = kernels_[idx(step)].event;
+cl::Event* OpenClSession::transfer_event(int slot) {
+  return device_->profile() ? &transfers_[slot] : nullptr;
+}
+
+double OpenClSession::step_us(int number) {
+  const Step& step = plan_->steps[idx(number)];
+  const bool up = plan_->brings_up(step), down = plan_->brings_down(step);
+  const cl::Event& event =
+      up || down ? transfers_[up ? step.dst : step.src] : kernels_[idx(number)].event;
   if (event() == nullptr) return -1;
   return cl_run([&]() -> double {
     if (event.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>() != CL_COMPLETE) return -1;
-    const auto began = event.getProfilingInfo<CL_PROFILING_COMMAND_START>();
-    const auto ended = event.getProfilingInfo<CL_PROFILING_COMMAND_END>();
-    return static_cast<double>(ended - began) / 1000;
+    return microseconds(event);
   });
 }
 

@@ -286,6 +286,54 @@ TEST_F(OpenCl, BytesComeBackFromBuffersAndImages) {
   }
 }
 
+/// The rows of a slot in memory that is mapped.
+std::vector<std::span<std::byte>> rows_of(const Slot& slot, const DeviceSession::Mapped& mapped) {
+  if (slot.place.memory != Place::Memory::image) return {{mapped.data, slot.mapping.bytes()}};
+  const std::size_t texel = 4 * idx(dtype_bytes(slot.dtype));
+  std::vector<std::span<std::byte>> rows;
+  for (std::int64_t y = 0; y < slot.mapping.extent(Space::y); ++y) {
+    rows.emplace_back(mapped.data + idx(y * mapped.row_pitch) * texel,
+                      idx(slot.mapping.extent(Space::x)) * texel);
+  }
+  return rows;
+}
+
+TEST_F(OpenCl, SharedMemoryIsLent) {
+  const auto device = open_opencl_device(0, {.fill_nan = true});
+  EXPECT_EQ(device->maps(), device->facts().unified);
+  if (!device->maps()) GTEST_SKIP() << "skipped: the device has memory of its own";
+  Hand hand(device->facts());
+  const Shape shape("nchw", {2, 5, 3, 5});
+  const int slots[] = {hand.buffer(33), hand.buffer(1000, DType::f16), hand.image(shape),
+                       hand.image(shape, DType::f16, 3)};
+  const auto session = hand.open(*device);
+  for (const int i : slots) {
+    const Slot& slot = hand.plan().slots[idx(i)];
+    std::vector<std::byte> sent(slot.mapping.bytes()), found(sent.size());
+    for (std::size_t k = 0; k < sent.size(); ++k) sent[k] = static_cast<std::byte>(k * 7 + 1);
+    const DeviceSession::Mapped written = session->map(i, true);
+    ASSERT_NE(written.data, nullptr);
+    auto from = sent.begin();
+    for (const std::span<std::byte> row : rows_of(slot, written)) {
+      std::copy_n(from, row.size(), row.begin());
+      from += static_cast<std::ptrdiff_t>(row.size());
+    }
+    session->unmap(i, written);
+    session->download(i, found.data());
+    EXPECT_EQ(found, sent) << "slot " << i;
+    const DeviceSession::Mapped read = session->map(i, false);
+    ASSERT_NE(read.data, nullptr);
+    found.clear();
+    for (const std::span<std::byte> row : rows_of(slot, read)) {
+      found.insert(found.end(), row.begin(), row.end());
+    }
+    session->unmap(i, read);
+    EXPECT_EQ(found, sent) << "slot " << i;
+  }
+  device->never_map();
+  EXPECT_EQ(hand.open(*device)->map(slots[0], true).data, nullptr);
+}
+
 TEST_F(OpenCl, AKernelRunsOverOddNumbersOfItems) {
   OpenClDevice& device = shared_device();
   for (const std::array<std::int64_t, 3> items :
@@ -546,17 +594,6 @@ TEST_F(OpenCl, ConversionsAreThoseOfTheCpu) {
           << "c " << c << ", to " << f.layout.text() << " " << dtype_name(f.dtype);
     }
   }
-}
-
-TEST(OpenClGroup, IsHalvedUntilItFits) {
-  const std::vector<std::size_t> each{1024, 1024, 64};
-  using Group = std::array<std::size_t, 3>;
-  EXPECT_EQ(fitting_group({16, 4, 1}, 256, each), (Group{16, 4, 1}));
-  EXPECT_EQ(fitting_group({16, 4, 1}, 64, each), (Group{16, 4, 1}));
-  EXPECT_EQ(fitting_group({16, 4, 1}, 63, each), (Group{8, 4, 1}));
-  EXPECT_EQ(fitting_group({16, 4, 1}, 1, each), (Group{1, 1, 1}));
-  EXPECT_EQ(fitting_group({16, 4, 128}, 4096, each), (Group{16, 4, 64}));
-  EXPECT_EQ(fitting_group({0, 4, 1}, 256, {}), (Group{1, 4, 1}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace stowage {
 
@@ -22,10 +23,23 @@ class DeviceSession {
   virtual void upload(int slot, const std::byte* from) = 0;
   /// Waits until the bytes are there.
   virtual void download(int slot, std::byte* to) = 0;
+
+  /// The memory of a slot as the host reaches it.
+  struct Mapped {
+    std::byte* data = nullptr;   ///< null: only a copy of it is to be had
+    std::int64_t row_pitch = 1;  ///< of an image, in texels: that of its Mapping here
+  };
+
+  /// Waits for what was enqueued and lends the memory itself, to be written as a whole (what it
+  /// held is lost) or to be read, until unmap(); nothing runs meanwhile.
+  virtual Mapped map(int /*slot*/, bool /*write*/) { return {}; }
+
+  virtual void unmap(int /*slot*/, const Mapped& /*mapped*/) {}
+
   /// Until everything is done.
   virtual void wait() = 0;
-  /// Microseconds on the device of the last run of a step that has been waited for; negative where
-  /// the device does not measure.
+  /// Microseconds on the device of the last run of a step that has been waited for, copies from and
+  /// to the host too; negative where the device does not measure.
   virtual double step_us(int step) = 0;
 };
 

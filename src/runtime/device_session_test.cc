@@ -8,6 +8,7 @@
 #include "base/index.h"
 #include "plan/plan.h"
 #include "plan/test_net.h"
+#include "stowage/error.h"
 
 namespace stowage {
 namespace {
@@ -16,6 +17,10 @@ struct Record {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   std::vector<float> uploaded;
+
+  std::int64_t lends = 0;   ///< with this row pitch; 0: only copies
+  std::vector<float> lent;  ///< begins as 7
+  int mapped = 0, unmapped = 0;
 };
 
 class RecordingSession : public DeviceSession {
@@ -34,6 +39,20 @@ class RecordingSession : public DeviceSession {
   void download(int slot, std::byte* to) override {
     record_->to = to;
     std::memset(to, 0, plan_->slot(slot).mapping.bytes());
+  }
+
+  Mapped map(int slot, bool write) override {
+    if (record_->lends == 0) return {};
+    const Mapping& m = plan_->slot(slot).mapping;
+    const Mapping wide(m.layout(), m.shape(), m.element_bytes(), record_->lends);
+    if (write) record_->lent.assign(idx(wide.cells()), 7.0f);
+    ++record_->mapped;
+    return {reinterpret_cast<std::byte*>(record_->lent.data()), record_->lends};
+  }
+
+  void unmap(int, const Mapped& mapped) override {
+    EXPECT_EQ(mapped.data, reinterpret_cast<std::byte*>(record_->lent.data()));
+    ++record_->unmapped;
   }
 
   void wait() override {}
@@ -95,6 +114,41 @@ TEST(DevicePorts, TailsGoUpAsZero) {
   session.set_input(0, tensor.view());
   ASSERT_EQ(device->record.uploaded.size(), 2u * 8 * 3 * 4);
   EXPECT_EQ(std::ranges::count(device->record.uploaded, 1.0f), 2 * 5 * 3 * 4);
+}
+
+/// A device that lends its memory copies nothing: tails are written there, what is between rows
+/// not.
+TEST(DevicePorts, LieInMemoryThatIsLent) {
+  Net net;
+  const ValueId x = net.input({2, 5, 3, 4});
+  const auto plan = make_plan(net.finish({net.conv(x, 5, 5)}), on_device());
+  const auto device = std::make_shared<RecordingDevice>();
+  device->record.lends = 11;  // rows of 2 * 4 texels
+  Session session(plan, device);
+  Tensor tensor(DType::f32, session.inputs()[0].shape);
+  std::ranges::fill(tensor.as<float>(), 1.0f);
+  session.set_input(0, tensor.view());
+  const std::vector<float>& lent = device->record.lent;
+  const auto rows = 2 * 3;
+  ASSERT_EQ(lent.size(), std::size_t{4 * 11} * rows);
+  EXPECT_EQ(std::ranges::count(lent, 1.0f), 2 * 5 * 3 * 4);
+  EXPECT_EQ(std::ranges::count(lent, 0.0f), 2 * 3 * 3 * 4);
+  for (std::ptrdiff_t row = 0; row < rows; ++row) {
+    const auto between = lent.begin() + 4 * (11 * row + 8);
+    EXPECT_EQ(std::count(between, between + 4 * 3, 7.0f), 4 * 3) << "row " << row;
+  }
+  session.run();
+  std::ranges::fill(tensor.as<float>(), 0.0f);
+  session.read_output(0, tensor.mutable_view());
+  EXPECT_EQ(std::ranges::count(tensor.as<float>(), 1.0f), 2 * 5 * 3 * 4);
+  EXPECT_EQ(device->record.from, nullptr);
+  EXPECT_EQ(device->record.to, nullptr);
+  EXPECT_EQ(device->record.mapped, 2);
+  EXPECT_EQ(device->record.unmapped, 2);
+  // Nothing stays lent to what is refused.
+  const float none[2] = {};
+  EXPECT_THROW(session.set_input(0, tensor.view(), none, {}), Error);
+  EXPECT_EQ(device->record.mapped, device->record.unmapped);
 }
 
 }  // namespace

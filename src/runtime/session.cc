@@ -57,8 +57,10 @@ Mapping over_port_axes(const Mapping& view, const Port& port) {
 struct Session::State {
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<Device> device;
-  std::map<int, Tensor> staged;  // by slot: what of model inputs and outputs goes across
-  bool uploads = false;          // the device may have to read some of it yet
+  // By slot: host memory for what of model inputs and outputs is copied to a device or back in
+  // another layout than the caller's; made when it is needed.
+  std::map<int, Tensor> staged;
+  bool uploads = false;  // the device may have to read some of it yet
   ThreadPool pool;
   std::unique_ptr<std::byte, Free> arena;
   std::vector<std::byte*> slots;  // where each lies
@@ -76,6 +78,7 @@ struct Session::State {
         pool(plan->threads, plan->threads > 1 ? available_cpus() : 1) {}
 
   void run_step(int i);
+  Tensor& staging(int slot);
 
   void wait() {
     there->wait();
@@ -110,6 +113,39 @@ void expect_device(const Plan& plan, const Device* device) {
   expect("allocations", want.allocation_bytes, have.allocation_bytes);
 }
 
+/// The memory of a slot for as long as its device lends it, if it does.
+class Lent {
+ public:
+  Lent(DeviceSession& device, int slot, bool write)
+      : device_(device), slot_(slot), mapped_(device.map(slot, write)) {}
+
+  ~Lent() {
+    try {
+      if (*this) device_.unmap(slot_, mapped_);
+    } catch (const Error&) {
+      // A device that fails says so at the next command, too.
+    }
+  }
+
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+
+  explicit operator bool() const noexcept { return mapped_.data != nullptr; }
+
+  std::byte* data() const noexcept { return mapped_.data; }
+
+  /// Where the elements of the slot lie there.
+  Mapping mapping(const Slot& slot) const {
+    const Mapping& m = slot.mapping;
+    return {m.layout(), m.shape(), m.element_bytes(), mapped_.row_pitch};
+  }
+
+ private:
+  DeviceSession& device_;
+  int slot_;
+  DeviceSession::Mapped mapped_;
+};
+
 void expect_data(const std::byte* data, const Mapping& mapping) {
   if (data == nullptr && mapping.cells() > 0) fail(ErrorCode::usage, "its data is a null pointer");
 }
@@ -122,15 +158,6 @@ Session::Session(std::shared_ptr<const Plan> plan, std::shared_ptr<Device> devic
   const Plan& p = *s.plan;
   expect_device(p, s.device.get());
   if (p.device && s.device != nullptr) s.there = s.device->open(s.plan);
-  for (const auto* ports : {&p.inputs, &p.outputs}) {
-    for (const PlanPort& port : *ports) {
-      for (const int i : port.slots) {
-        const Slot& slot = p.slot(i);
-        if (slot.place.device == 0) continue;
-        s.staged.emplace(i, Tensor(slot.dtype, slot.mapping.shape(), slot.mapping.layout()));
-      }
-    }
-  }
   s.arena.reset(allocate_zeroed(p.arena_bytes + kVectorSlack));
   s.slots = slot_pointers(p, s.arena.get());
   for (const Step& step : p.steps) {
@@ -170,6 +197,11 @@ void Session::set_input(int i, const TensorView& view, std::span<const float> me
       conversion.run(view.data, s.slots[idx(slot)], &s.pool);
       continue;
     }
+    if (const Lent lent(*s.there, slot, true); lent) {
+      Conversion(view.dtype, mapping, to.dtype, lent.mapping(to), map)
+          .run(view.data, lent.data(), &s.pool);
+      continue;
+    }
     if (s.uploads && s.given[idx(i)]) s.wait();
     // The caller's tails need not be zero.
     if (conversion.is_alias() && to.mapping.bijective()) {
@@ -177,12 +209,20 @@ void Session::set_input(int i, const TensorView& view, std::span<const float> me
       s.wait();
       continue;
     }
-    Tensor& staged = s.staged.at(slot);
+    Tensor& staged = s.staging(slot);
     conversion.run(view.data, staged.data(), &s.pool);
     s.uploads = true;
     s.there->upload(slot, staged.data());
   }
   s.given[idx(i)] = true;
+}
+
+Tensor& Session::State::staging(int i) {
+  const auto found = staged.find(i);
+  if (found != staged.end()) return found->second;
+  const Slot& slot = plan->slot(i);
+  return staged.emplace(i, Tensor(slot.dtype, slot.mapping.shape(), slot.mapping.layout()))
+      .first->second;
 }
 
 void Session::State::run_step(int i) {
@@ -231,12 +271,17 @@ void Session::read_output(int i, const MutableTensorView& into) const {
     conversion.run(s.slots[idx(slot)], into.data, &state_->pool);
     return;
   }
+  if (const Lent lent(*s.there, slot, false); lent) {
+    Conversion(from.dtype, lent.mapping(from), into.dtype, over_port_axes(into.mapping, port))
+        .run(lent.data(), into.data, &state_->pool);
+    return;
+  }
   // The caller's gaps stay as they are.
   if (conversion.is_alias() && into.mapping.bijective()) {
     s.there->download(slot, into.data);
     return;
   }
-  Tensor& staged = state_->staged.at(slot);
+  Tensor& staged = state_->staging(slot);
   s.there->download(slot, staged.data());
   conversion.run(staged.data(), into.data, &state_->pool);
 }
@@ -273,9 +318,9 @@ double Session::step_us(int step) const {
   if (step < 0 || idx(step) >= s.plan->steps.size()) {
     fail(ErrorCode::usage, "there is no step ", step);
   }
-  return s.there == nullptr || !s.plan->on_device(s.plan->steps[idx(step)])
-             ? -1
-             : s.there->step_us(step);
+  const Step& of = s.plan->steps[idx(step)];
+  const bool there = s.plan->on_device(of) || s.plan->brings_up(of) || s.plan->brings_down(of);
+  return s.there == nullptr || !there ? -1 : s.there->step_us(step);
 }
 
 void Session::on_step(std::function<void(int)> observer) { state_->observer = std::move(observer); }

@@ -71,6 +71,7 @@ void launch_gemm(const GemmDeviceParams& p, const LaunchArgs& args, Launch& laun
   if (p.split) {
     launch.defines.push_back({"ITEMS_OF_GROUP", text(kColumns * kParts)});
     launch.group = {kColumns, kParts, 1};
+    launch.fixed_group = true;
     launch.items = {n, kParts * m * batches, 1};
   } else {
     launch.items = {n, blocks * batches, 1};

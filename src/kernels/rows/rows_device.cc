@@ -90,6 +90,7 @@ RowNames add_rows(Launch& launch, const LaunchArgs& args, const DeviceRows& rows
          "barrier(CLK_LOCAL_MEM_FENCE); } "
          "v = parts_[0]; barrier(CLK_LOCAL_MEM_FENCE); } while (0)");
   launch.group = {kGroup, 1, 1};
+  launch.fixed_group = true;
   launch.items = {kGroup * kept, 1, 1};
   return names;
 }

@@ -65,7 +65,10 @@ void launch_conv(const ConvDeviceParams& p, const LaunchArgs& args, Launch& laun
     }
   }
   launch.items[2] = p.split;
-  if (p.split > 1) launch.group = {kGroup, 1, p.split};
+  if (p.split > 1) {
+    launch.group = {kGroup, 1, p.split};
+    launch.fixed_group = true;
+  }
 }
 
 }  // namespace stowage
