@@ -36,7 +36,7 @@ if(TARGET stowage_opencl AND NOT STOWAGE_SANITIZE STREQUAL thread)
   list(APPEND test_libraries stowage_opencl)
   set(test_includes ${opencl_include})
 else()
-  list(FILTER test_sources EXCLUDE REGEX "/src/opencl/|/src/ops/device/|/selftest_test\\.cc$|/device_rates_test\\.cc$")
+  list(FILTER test_sources EXCLUDE REGEX "/src/opencl/|/src/ops/device/|/selftest_test\\.cc$|/cl_programs_test\\.cc$|/device_rates_test\\.cc$")
 endif()
 if(test_sources)
   # The tests bring an operator of their own. Their table of operators takes the place of the

@@ -23,6 +23,10 @@ struct OpenClOptions {
   bool profile = false;  ///< Session::step_us measures on the device
   /// Memory of a session begins as NaN: what a kernel reads that nobody wrote is seen. For tests.
   bool fill_nan = false;
+  /// Kernels count accesses outside of their operands instead of doing them; a run that had any
+  /// throws Error(internal), which names node, kernel and operand. Other programs, and slower. For
+  /// tests.
+  bool check_bounds = false;
 };
 
 /// Every device of every platform, in the order of the platforms, GPUs of a platform first; the

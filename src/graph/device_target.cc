@@ -6,10 +6,12 @@
 namespace stowage {
 
 std::optional<Operand> DeviceTarget::operand(const Value& value, const Layout& layout) const {
-  if (value.dtype != DType::f32) return std::nullopt;
+  const bool byte = value.dtype == DType::u8 || value.dtype == DType::i8;
+  if (value.dtype != DType::f32 && !byte) return std::nullopt;
+  const DType stored = byte ? value.dtype : store;
   Operand operand = layout;
-  operand.dtype = store;
-  LaunchView view{operand.format(value).mapping(value.shape), store, Place::Memory::image};
+  operand.dtype = stored;
+  LaunchView view{operand.format(value).mapping(value.shape), stored, Place::Memory::image};
   const auto lies_in = [&](Place::Memory where) {
     view.memory = where;
     operand.place = {1, where};

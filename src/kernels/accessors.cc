@@ -2,6 +2,7 @@
 #include "kernels/accessors.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "base/index.h"
@@ -12,6 +13,11 @@ namespace stowage {
 namespace {
 
 constexpr std::size_t kMostStrides = 8;
+
+// BoundsRow as a kernel sees it.
+constexpr int kBoundsColumns = sizeof(BoundsRow) / sizeof(std::int32_t);
+constexpr std::size_t kThereColumn = offsetof(BoundsRow, there) / sizeof(std::int32_t);
+constexpr std::size_t kPaddedColumn = offsetof(BoundsRow, padded) / sizeof(std::int32_t);
 
 /// A digit as an expression needs it: what does not depend on extents is in the text.
 struct TextDigit {
@@ -61,10 +67,11 @@ std::string parameters(int rank, std::string_view letter = "i") {
 
 class Writer {
  public:
-  Writer(std::string_view name, const LaunchView& view, bool output)
+  Writer(std::string_view name, const LaunchView& view, bool output, int checked)
       : name_(name),
         view_(view),
         output_(output),
+        checked_(checked),
         rank_(view.mapping.shape().rank()),
         texel_(texel_axis(view.mapping)),
         digits_(text_digits(view)) {}
@@ -97,9 +104,8 @@ class Writer {
     if (is_image(view_)) {
       memory = text(output_ ? "__write_only" : "__read_only", " image2d_t ", name_);
     } else {
-      const char* type = view_.dtype == DType::f16 ? "half" : "float";
-      memory =
-          text("__global ", output_ ? "" : "const ", type, "* ", output_ ? "" : "restrict ", name_);
+      memory = text("__global ", output_ ? "" : "const ", stored(), "* ",
+                    output_ ? "" : "restrict ", name_);
     }
     // Several operands are parts of one buffer: each begins with an element of its own.
     const std::string begin = is_image(view_) ? "" : text(", const int ", name_, "_o");
@@ -123,62 +129,134 @@ class Writer {
     return sum.empty() ? "0" : sum;
   }
 
+  /// Counts an access to `place` that is outside; the coordinates are compared where it has any.
+  std::string is_inside(std::string_view place, bool coordinates, bool texels) const {
+    const std::string row = text("bounds_ + ", checked_ * kBoundsColumns);
+    const auto less = [&](const std::string& value, std::size_t column) {
+      return text("(uint)(", value, ") < (uint)(", row, ")[", column, "]");
+    };
+    std::string inside;
+    for (int i = 0; coordinates && i < rank_; ++i) {
+      const bool whole = texels && i == texel_;
+      // Not a product: it could overflow and be inside again.
+      inside += whole ? text("(uint)(i", i, ") < ((uint)(", row, ")[", kPaddedColumn + idx(i),
+                             "] + ", kTexel - 1, ") / ", kTexel)
+                      : less(text("i", i), kPaddedColumn + idx(i));
+      inside += " && ";
+    }
+    if (is_image(view_)) {
+      inside += text(less(text("(", place, ").x"), kThereColumn), " && ",
+                     less(text("(", place, ").y"), kThereColumn + 1));
+    } else if (texels) {
+      inside += text("(uint)(", place, ") < (uint)(", row, ")[", kThereColumn, "] / ", kTexel);
+    } else {
+      inside += less(std::string(place), kThereColumn);
+    }
+    return text("counted_(", row, ", ", inside, ")");
+  }
+
+  /// A value that is read at `place`; where accesses are checked, zero outside.
+  std::string read(const std::string& value, std::string_view place, bool texels) const {
+    if (checked_ < 0) return value;
+    return text("(", is_inside(place, true, texels), " ? ", value, " : ",
+                texels ? "(float4)(0)" : "0.0f", ")");
+  }
+
   bool is_half() const { return view_.dtype == DType::f16; }
 
-  std::string load(std::string_view place, bool vector) const {
-    if (is_image(view_)) return text("read_imagef(", name_, ", kTexels, ", place, ")");
-    if (vector) {
-      return is_half()
-                 ? text("vloada_half4(", place, ", ", name_, " + ", name_, "_o)")
-                 : text("((__global const float4*)(", name_, " + ", name_, "_o))[", place, "]");
+  bool is_byte() const { return view_.dtype == DType::u8 || view_.dtype == DType::i8; }
+
+  const char* stored() const {
+    switch (view_.dtype) {
+      case DType::f16:
+        return "half";
+      case DType::u8:
+        return "uchar";
+      case DType::i8:
+        return "char";
+      default:
+        return "float";
     }
-    return is_half() ? text("vload_half(", place, ", ", name_, " + ", name_, "_o)")
-                     : text("(", name_, " + ", name_, "_o)[", place, "]");
+  }
+
+  /// The letters at the end of read_image and write_image.
+  const char* image_kind() const {
+    return !is_byte() ? "f" : view_.dtype == DType::u8 ? "ui" : "i";
+  }
+
+  std::string load(std::string_view place, bool vector) const {
+    const std::string begin = text("(", name_, " + ", name_, "_o)");
+    std::string value;
+    if (is_image(view_)) {
+      value = text("read_image", image_kind(), "(", name_, ", kTexels, ", place, ")");
+    } else if (is_half()) {
+      return text(vector ? "vloada_half4(" : "vload_half(", place, ", ", name_, " + ", name_,
+                  "_o)");
+    } else if (vector) {
+      value = text("((__global const ", stored(), "4*)", begin, ")[", place, "]");
+    } else {
+      value = text(begin, "[", place, "]");
+    }
+    if (!is_byte()) return value;
+    return text(is_image(view_) || vector ? "convert_float4(" : "convert_float(", value, ")");
   }
 
   void loads(const std::string& all) {
     const std::string place = text("PLACE_", name_, "(", all, ")");
     if (texel_ >= 0) {
-      define(text("READ_", name_, "(", all, ")"), load(place, true));
+      const std::string value = read(load(place, true), place, true);
+      define(text("READ_", name_, "(", all, ")"), value);
       // An image reads zero outside: cheaper than a branch.
-      const std::string guarded = is_image(view_)
+      const std::string guarded = is_image(view_) && checked_ < 0
                                       ? load(text("((c) ? ", place, " : (int2)(-1))"), true)
-                                      : text("((c) ? ", load(place, true), " : (float4)(0))");
+                                      : text("((c) ? ", value, " : (float4)(0))");
       define(text("READ_IF_", name_, "(c", rank_ > 0 ? ", " : "", all, ")"), guarded);
       const std::string lane = text("(i", texel_, ") % ", kTexel);
       if (is_image(view_)) {
         const std::string at =
             text("(int2)(", coordinate(Space::x, false), ", ", coordinate(Space::y, false), ")");
         define(text("AT_", name_, "(", all, ")"),
-               text("lane_of(", load(at, true), ", ", lane, ")"));
+               read(text("lane_of(", load(at, true), ", ", lane, ")"), at, false));
       } else {
         const std::string at =
             text("(", coordinate(Space::mem, false), ") * ", kTexel, " + ", lane);
-        define(text("AT_", name_, "(", all, ")"), load(at, false));
+        define(text("AT_", name_, "(", all, ")"), read(load(at, false), at, false));
       }
     } else {
-      define(text("AT_", name_, "(", all, ")"), load(place, false));
+      define(text("AT_", name_, "(", all, ")"), read(load(place, false), place, false));
     }
   }
 
   std::string store(std::string_view place) const {
-    if (is_image(view_))
-      return text("write_imagef(", name_, ", ", place, texel_ < 0 ? ", v)" : ", v_)");
-    if (texel_ >= 0) {
-      return is_half()
-                 ? text("vstorea_half4(v_, ", place, ", ", name_, " + ", name_, "_o)")
-                 : text("((__global float4*)(", name_, " + ", name_, "_o))[", place, "] = v_");
+    const char* v = texel_ < 0 ? "v" : "v_";
+    std::string value = is_image(view_) || texel_ >= 0 ? v : text("(", v, ")");
+    if (is_byte()) {
+      value = text("convert_", stored(), texel_ < 0 ? "" : "4", "_sat(", v, ")");
+      if (is_image(view_)) {
+        value = text(view_.dtype == DType::u8 ? "convert_uint4(" : "convert_int4(", value, ")");
+      }
     }
-    return is_half()
-               ? text("vstore_half(to_half_range(v), ", place, ", ", name_, " + ", name_, "_o)")
-               : text("(", name_, " + ", name_, "_o)[", place, "] = (v)");
+    if (is_image(view_)) {
+      return text("write_image", image_kind(), "(", name_, ", ", place, ", ", value, ")");
+    }
+    if (is_half()) {
+      return text(texel_ >= 0 ? "vstorea_half4(v_, " : "vstore_half(to_half_range(v), ", place,
+                  ", ", name_, " + ", name_, "_o)");
+    }
+    const std::string begin = text("(", name_, " + ", name_, "_o)");
+    if (texel_ < 0) return text(begin, "[", place, "] = ", value);
+    return text("((__global ", stored(), "4*)", begin, ")[", place, "] = ", value);
   }
 
   void stores(const std::string& all) {
     const std::string here =
         is_image(view_) ? "(int2)(get_global_id(0), get_global_id(1))" : "get_global_id(0)";
-    const auto with_tail = [&](std::string statement, const std::string& texel) {
-      if (texel_ < 0) return statement;
+    const auto with_tail = [&](std::string statement, std::string_view place, bool coordinates,
+                               const std::string& texel) {
+      if (checked_ >= 0) {
+        statement = text("if (", is_inside(place, coordinates, texel_ >= 0), ") ", statement);
+      }
+      if (texel_ < 0) return checked_ < 0 ? statement : text("do { ", statement, "; } while (0)");
       const std::string lanes =
           text("first_lanes(u_, ", name_, "_e.s", texel_, " - ", kTexel, " * (", texel, "))");
       const std::string kept = is_half() ? text("to_half_range4(", lanes, ")") : lanes;
@@ -186,9 +264,11 @@ class Writer {
                   "; } while (0)");
     };
     const std::string v = texel_ < 0 ? "v" : "u";
+    const std::string place = text("PLACE_", name_, "(", all, ")");
     define(text("WRITE_", name_, "(", v, rank_ > 0 ? ", " : "", all, ")"),
-           with_tail(store(text("PLACE_", name_, "(", all, ")")), text("i", texel_)));
-    define(text("STORE_", name_, "(", v, ")"), with_tail(store(here), text(name_, "_", texel_)));
+           with_tail(store(place), place, true, text("i", texel_)));
+    define(text("STORE_", name_, "(", v, ")"),
+           with_tail(store(here), here, false, text(name_, "_", texel_)));
   }
 
   /// Strides fall along the list, as decoding needs them; those of different spaces apart.
@@ -251,7 +331,7 @@ class Writer {
   std::string_view name_;
   const LaunchView& view_;
   bool output_;
-  int rank_, texel_;
+  int checked_, rank_, texel_;
   std::vector<TextDigit> digits_;
   std::string out_;
 };
@@ -276,7 +356,15 @@ int texel_axis(const Mapping& mapping) noexcept {
 
 bool has_accessors(const LaunchView& view) {
   const Mapping& m = view.mapping;
-  if (view.dtype != DType::f32 && view.dtype != DType::f16) return false;
+  switch (view.dtype) {
+    case DType::f32:
+    case DType::f16:
+    case DType::u8:
+    case DType::i8:
+      break;
+    default:
+      return false;
+  }
   if (m.cells() >= std::int64_t{1} << 31) return false;
   if (is_image(view) && texel_axis(m) < 0) return false;
   return text_digits(view).size() <= kMostStrides;
@@ -294,8 +382,23 @@ AccessorArgs accessor_args(const LaunchView& view) {
   return args;
 }
 
-std::string accessor_text(std::string_view name, const LaunchView& view, bool output) {
-  return Writer(name, view, output).run();
+std::string accessor_text(std::string_view name, const LaunchView& view, bool output, int checked) {
+  return Writer(name, view, output, checked).run();
+}
+
+BoundsRow::BoundsRow(const LaunchView& view, std::array<std::int64_t, 2> memory) {
+  const Mapping& m = view.mapping;
+  const auto of = [](std::int64_t operand, std::int64_t most) {
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(most, 0, operand));
+  };
+  if (is_image(view)) {
+    there = {of(m.extent(Space::x), memory[0]), of(m.extent(Space::y), memory[1])};
+  } else {
+    there = {of(m.cells(), memory[0]), 1};
+  }
+  for (int i = 0; i < m.shape().rank(); ++i) {
+    padded[idx(i)] = static_cast<std::int32_t>(m.padded(i));
+  }
 }
 
 std::array<std::int64_t, 3> items_of(const LaunchView& view) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the source of a device kernel reaches the elements of its operands: macros made from the
-// layout, the type and the place of each, so that one source serves images and buffers, f32 and
-// f16, and any layout. Extents and strides are arguments: a program depends on layouts, not on
-// shapes.
+// layout, the type and the place of each, so that one source serves images and buffers, f32, f16,
+// u8 and i8, and any layout. A kernel sees floats, which hold 8 bits exactly; stored as 8 bits they
+// are rounded toward zero and saturate, and NaN becomes 0. Extents and strides are arguments: a
+// program depends on layouts, not on shapes.
 //
 // For an operand called x over axes 0 .. r-1, whose texels are four neighbours along axis L:
 //
@@ -46,8 +47,23 @@ bool has_accessors(const LaunchView& view);
 
 AccessorArgs accessor_args(const LaunchView& view);
 
-/// The macros above. `output`: memory is written, not read.
-std::string accessor_text(std::string_view name, const LaunchView& view, bool output);
+/// What checked accessors of an operand know of it, a row of `int* bounds_` for each operand of the
+/// launch: how often it was accessed outside, how many elements (of an image: columns and rows of
+/// texels) are there, the extents of its axes with their tails.
+struct BoundsRow {
+  std::int32_t outside = 0;
+  std::array<std::int32_t, 2> there{};
+  std::array<std::int32_t, 8> padded{};
+
+  /// `there`: of the memory, from the operand's beginning on; no more than the operand has counts.
+  BoundsRow(const LaunchView& view, std::array<std::int64_t, 2> memory);
+  BoundsRow() = default;
+};
+
+/// The macros above. `output`: memory is written, not read. `checked`: the operand's number in the
+/// launch where accesses outside of it are counted in its BoundsRow instead of done, else -1.
+std::string accessor_text(std::string_view name, const LaunchView& view, bool output,
+                          int checked = -1);
 
 /// One work item for each texel (element, where there are none) of an operand: what DECODE_x and
 /// STORE_x expect.

@@ -87,12 +87,49 @@ TEST(Accessors, WhatTheyDoNotKnow) {
   const Shape picture("nchw", {2, 5, 3, 6});
   EXPECT_TRUE(has_accessors(view("image-channel", picture, Place::Memory::image)));
   EXPECT_FALSE(has_accessors(view("n c h w", picture, Place::Memory::image)));
+  EXPECT_TRUE(has_accessors(view("image-channel", picture, Place::Memory::image, DType::u8)));
+  EXPECT_TRUE(has_accessors(view("n c h w", picture, Place::Memory::buffer, DType::i8)));
   EXPECT_FALSE(has_accessors(view("n c h w", picture, Place::Memory::buffer, DType::i32)));
+  EXPECT_FALSE(has_accessors(view("n c h w", picture, Place::Memory::buffer, DType::boolean)));
   const Shape nine("abcdefgh", {2, 2, 2, 2, 2, 2, 2, 3});
   EXPECT_TRUE(has_accessors(view("a b c d e f g h", nine)));
   // Nine digits beside the lane.
   EXPECT_FALSE(
       has_accessors(view("a b c d e f/2 g h f%2", Shape("abcdefgh", {2, 2, 2, 2, 2, 4, 2, 3}))));
+}
+
+/// Of axes without texels and with, tails counted; memory that is too short or too long.
+TEST(Accessors, Bounds) {
+  const Shape picture("nchw", {2, 5, 3, 6});
+  const LaunchView image = view("image-channel", picture, Place::Memory::image);
+  const BoundsRow of_image(image, {100, 4});
+  EXPECT_EQ(of_image.there, (std::array<std::int32_t, 2>{12, 4}));
+  EXPECT_EQ(of_image.padded, (std::array<std::int32_t, 8>{2, 8, 3, 6}));
+  const LaunchView plain = view("n c h w", picture);
+  EXPECT_EQ(BoundsRow(plain, {1000, 0}).there[0], 180);
+  EXPECT_EQ(BoundsRow(plain, {179, 0}).there[0], 179);
+  EXPECT_EQ(BoundsRow(plain, {-4, 0}).there[0], 0);
+  EXPECT_EQ(BoundsRow(plain, {180, 0}).padded, (std::array<std::int32_t, 8>{2, 5, 3, 6}));
+}
+
+/// Without checks nothing of them is in a program; with them every access asks.
+TEST(Accessors, ChecksAreInTheTextWhereTheyAreAskedFor) {
+  const Shape picture("nchw", {2, 5, 3, 6});
+  for (const auto memory : {Place::Memory::image, Place::Memory::buffer}) {
+    for (const char* layout : {"image-channel", "n c h w"}) {
+      const LaunchView in[] = {view("image-channel", picture, memory)},
+                       out[] = {view(layout, picture)};
+      const Launch launch = conversion_launch({in, out});
+      const std::string plain = launch_preamble(launch, {in, out});
+      EXPECT_EQ(plain.find("bounds_"), std::string::npos);
+      EXPECT_EQ(plain.find("counted_"), std::string::npos);
+      const std::string checked = launch_preamble(launch, {in, out}, true);
+      for (const char* macro : {"READ_x", "AT_x", "WRITE_y", "STORE_y"}) {
+        const std::size_t line = checked.find(std::string("#define ") + macro);
+        EXPECT_LT(checked.find("counted_(", line), checked.find('\n', line)) << macro;
+      }
+    }
+  }
 }
 
 /// A launch is data: the same on every machine, and equal where nothing differs.

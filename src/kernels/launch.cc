@@ -40,16 +40,27 @@ float4 to_half_range4(float4 v) { return clip_(v, (float4)(-65504.0f), (float4)(
   }
 )";
 
+constexpr const char* kCounted = R"(
+int counted_(volatile __global int* outside, int inside) {
+  if (!inside) atomic_inc(outside);
+  return inside;
+}
+#define ARG_bounds_ __global int* bounds_
+)";
+
 }  // namespace
 
-std::string launch_preamble(const Launch& launch, const LaunchArgs& args) {
+std::string launch_preamble(const Launch& launch, const LaunchArgs& args, bool check_bounds) {
   std::string out = kCommon, all;
+  if (check_bounds) out += kCounted;
   const auto argument = [&](const std::string& name) {
     all += text(all.empty() ? "" : ", ", "ARG_", name);
   };
-  for (const Launch::Operand& o : launch.operands) {
+  for (std::size_t i = 0; i < launch.operands.size(); ++i) {
+    const Launch::Operand& o = launch.operands[i];
     const auto& views = o.output ? args.out : args.in;
-    out += accessor_text(o.name, views[idx(o.index)], o.output);
+    const int checked = check_bounds ? static_cast<int>(i) : -1;
+    out += accessor_text(o.name, views[idx(o.index)], o.output, checked);
     argument(o.name);
   }
   for (const Launch::Table& t : launch.tables) {
@@ -62,6 +73,7 @@ std::string launch_preamble(const Launch& launch, const LaunchArgs& args) {
     out += text("#define ARG_", name, " const ", type, " ", name, "\n");
     argument(name);
   }
+  if (check_bounds) argument("bounds_");
   for (const auto& [name, value] : launch.defines) out += text("#define ", name, " ", value, "\n");
   return out + text("#define ARGS ", all, "\n");
 }

@@ -96,8 +96,11 @@ constexpr KernelDef device_kernel_def(std::string_view name,
 }
 
 /// Everything before the source itself: the common part, accessors of all operands, declarations of
-/// tables, defines. Equal text and source make equal programs.
-std::string launch_preamble(const Launch& launch, const LaunchArgs& args);
+/// tables, defines. Equal text and source make equal programs. `check_bounds`: accesses outside of
+/// operands are counted, for which the kernel takes one more argument before the items,
+/// `__global int* bounds_`: a BoundsRow for each operand (accessors.h).
+std::string launch_preamble(const Launch& launch, const LaunchArgs& args,
+                            bool check_bounds = false);
 
 /// The copy of a value from one place or layout of a device to another: elements keep their
 /// coordinates, tails become zero. Input 0 to output 0.

@@ -27,8 +27,8 @@
   X(clSetKernelArg) X(clGetKernelWorkGroupInfo) X(clEnqueueNDRangeKernel) X(clEnqueueReadBuffer)   \
   X(clEnqueueWriteBuffer) X(clEnqueueReadImage) X(clEnqueueWriteImage) X(clFlush) X(clFinish)      \
   X(clEnqueueFillBuffer) X(clEnqueueFillImage) X(clEnqueueMapBuffer) X(clEnqueueMapImage)          \
-  X(clEnqueueUnmapMemObject) X(clWaitForEvents) X(clGetEventInfo) X(clGetEventProfilingInfo)       \
-  X(clRetainEvent) X(clReleaseEvent)
+  X(clEnqueueUnmapMemObject) X(clGetMemObjectInfo) X(clGetImageInfo) X(clWaitForEvents)            \
+  X(clGetEventInfo) X(clGetEventProfilingInfo) X(clRetainEvent) X(clReleaseEvent)
 
 // clang-format on
 
@@ -111,6 +111,8 @@ STOWAGE_CL_FUNCTIONS(STOWAGE_CL_ITEM)
 #define clFlush stowage_clFlush
 #define clFinish stowage_clFinish
 #define clWaitForEvents stowage_clWaitForEvents
+#define clGetMemObjectInfo stowage_clGetMemObjectInfo
+#define clGetImageInfo stowage_clGetImageInfo
 #define clGetEventInfo stowage_clGetEventInfo
 #define clGetEventProfilingInfo stowage_clGetEventProfilingInfo
 #define clRetainEvent stowage_clRetainEvent

@@ -44,12 +44,14 @@ class OpenClDevice : public Device, public std::enable_shared_from_this<OpenClDe
 
   bool fill_nan() const noexcept { return fill_nan_; }
 
+  bool check_bounds() const noexcept { return check_bounds_; }
+
  private:
   cl::Device device_;
   cl::Context context_;
   std::unique_ptr<Programs> programs_;
   Groups groups_;
-  bool maps_ = false, tune_ = false, profile_ = false, fill_nan_ = false;
+  bool maps_ = false, tune_ = false, profile_ = false, fill_nan_ = false, check_bounds_ = false;
 };
 
 /// As open_opencl.

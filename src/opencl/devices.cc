@@ -145,7 +145,8 @@ OpenClDevice::OpenClDevice(const cl::Device& device, const OpenClOptions& option
       groups_(options.cache),
       tune_(options.tune),
       profile_(options.profile),
-      fill_nan_(options.fill_nan) {
+      fill_nan_(options.fill_nan),
+      check_bounds_(options.check_bounds) {
   cl_call([&] {
     facts_ = facts_of(device_);
     maps_ = facts_.unified;
@@ -159,7 +160,9 @@ OpenClDevice::OpenClDevice(const cl::Device& device, const OpenClOptions& option
 }
 
 std::unique_ptr<DeviceSession> OpenClDevice::open(std::shared_ptr<const Plan> plan) {
-  return open_with(std::move(plan), step_launch);
+  return open_with(std::move(plan), [check = check_bounds_](const Plan& p, int step) {
+    return step_launch(p, step, check);
+  });
 }
 
 std::unique_ptr<DeviceSession> OpenClDevice::open_with(std::shared_ptr<const Plan> plan,

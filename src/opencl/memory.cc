@@ -118,11 +118,26 @@ void DeviceMemory::fill(const cl::CommandQueue& queue, bool nan) const {
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     queue.enqueueFillBuffer(buffers_[i], nan ? kNanByte : std::uint8_t{0}, 0, buffer_bytes_[i]);
   }
+  // Integers have no NaN.
+  const cl_uint u = nan ? 0xA5 : 0;
+  const cl_int s = nan ? -91 : 0;
   const float v = nan ? std::numeric_limits<float>::quiet_NaN() : 0;
   for (std::size_t i = 0; i < images_.size(); ++i) {
-    queue.enqueueFillImage(images_[i], cl_float4{{v, v, v, v}}, {0, 0, 0},
-                           {idx(std::max<std::int64_t>(image_sizes_[i].width, 1)),
-                            idx(std::max<std::int64_t>(image_sizes_[i].height, 1)), 1});
+    const cl::array<cl::size_type, 3> origin{0, 0, 0},
+        size{idx(std::max<std::int64_t>(image_sizes_[i].width, 1)),
+             idx(std::max<std::int64_t>(image_sizes_[i].height, 1)), 1};
+    switch (image_sizes_[i].dtype) {
+      case DType::f32:
+      case DType::f16:
+        queue.enqueueFillImage(images_[i], cl_float4{{v, v, v, v}}, origin, size);
+        break;
+      case DType::u8:
+      case DType::boolean:
+        queue.enqueueFillImage(images_[i], cl_uint4{{u, u, u, u}}, origin, size);
+        break;
+      default:
+        queue.enqueueFillImage(images_[i], cl_int4{{s, s, s, s}}, origin, size);
+    }
   }
 }
 

@@ -23,8 +23,7 @@ PlanOptions everything_on(const Device& device, bool images, bool half) {
   PlanOptions options;
   options.simplify = false;
   options.rates.call_us = 1e6;
-  options.device = DeviceOptions{
-      device.facts(), images ? DeviceOptions::Memory::image : DeviceOptions::Memory::buffer, half};
+  options.device = DeviceOptions{device.facts(), memory_of(images), half};
   options.device->facts.rates = {1e9, 1e9, 1e-6, 1e9, 1e9, 1e-6};
   return options;
 }

@@ -14,6 +14,7 @@
 #include "base/index.h"
 #include "base/text.h"
 #include "base/trail.h"
+#include "kernels/accessors.h"
 #include "opencl/errors.h"
 
 namespace stowage {
@@ -129,6 +130,10 @@ void OpenClSession::set_arguments(Kernel& kernel, const StepLaunch& launch) cons
   for (const auto& [name, value] : launch.launch.scalars) {
     std::visit([&](auto v) { kernel.kernel.setArg(next++, v); }, value);
   }
+  if (launch.check_bounds) {
+    set_bounds(kernel, launch);
+    set_memory(kernel.bounds);
+  }
   cl_int4 items{};
   for (std::size_t i = 0; i < 3; ++i) {
     const std::int64_t n = launch.launch.items[i];
@@ -138,6 +143,51 @@ void OpenClSession::set_arguments(Kernel& kernel, const StepLaunch& launch) cons
     items.s[i] = static_cast<cl_int>(n);
   }
   kernel.kernel.setArg(next++, items);
+}
+
+void OpenClSession::set_bounds(Kernel& kernel, const StepLaunch& launch) const {
+  std::vector<BoundsRow> rows;
+  for (std::size_t i = 0; i < launch.operands.size(); ++i) {
+    kernel.operands.push_back(launch.launch.operands[i].name);
+    rows.emplace_back();
+    const int number = launch.operands[i].slot;
+    if (number < 0) continue;  // nothing is there
+    const Slot& slot = plan_->slot(number);
+    const DeviceMemory::Location at = memory_->of(number);
+    std::array<std::int64_t, 2> there{};
+    if (slot.place.memory == Place::Memory::image) {
+      const cl::Image2D image(at.memory(), true);
+      there = {static_cast<std::int64_t>(image.getImageInfo<CL_IMAGE_WIDTH>()),
+               static_cast<std::int64_t>(image.getImageInfo<CL_IMAGE_HEIGHT>())};
+    } else {
+      const auto bytes = static_cast<std::int64_t>(at.memory.getInfo<CL_MEM_SIZE>());
+      there[0] = (bytes - static_cast<std::int64_t>(at.offset)) / dtype_bytes(slot.dtype);
+    }
+    rows.back() = BoundsRow({slot.mapping, slot.dtype, slot.place.memory}, there);
+  }
+  kernel.bounds = cl::Buffer(device_->context(), CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                             rows.size() * sizeof(BoundsRow), rows.data());
+}
+
+void OpenClSession::expect_inside() {
+  for (std::size_t i = 0; i < kernels_.size(); ++i) {
+    Kernel& kernel = kernels_[i];
+    if (kernel.bounds() == nullptr) continue;
+    std::vector<BoundsRow> rows(kernel.operands.size());
+    const std::size_t bytes = rows.size() * sizeof(BoundsRow);
+    cl_run([&] { queue_.enqueueReadBuffer(kernel.bounds, CL_TRUE, 0, bytes, rows.data()); });
+    for (std::size_t o = 0; o < rows.size(); ++o) {
+      const std::int32_t times = std::exchange(rows[o].outside, 0);
+      if (times == 0) continue;
+      cl_run([&] { queue_.enqueueWriteBuffer(kernel.bounds, CL_TRUE, 0, bytes, rows.data()); });
+      const Step& step = plan_->steps[i];
+      const Trail trail = trail_of(*plan_, step);
+      const bool call = step.kind == Step::Kind::call && step.call;
+      fail(ErrorCode::internal, "the kernel '", call ? step.call.name() : "move",
+           "' accesses its operand '", kernel.operands[o], "' outside, ", times,
+           times == 1 ? " time" : " times", "; this is a bug in Stowage");
+    }
+  }
 }
 
 GroupLimits OpenClSession::limits(const Kernel& kernel) const {
@@ -262,6 +312,7 @@ void OpenClSession::enqueued() {
 void OpenClSession::wait() {
   cl_run([&] { queue_.finish(); });
   unflushed_ = 0;
+  expect_inside();
 }
 
 cl::Event* OpenClSession::transfer_event(int slot) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,10 @@ class OpenClSession : public DeviceSession {
     std::vector<cl::Buffer> tables;  // which a kernel does not keep alive
     std::array<std::int64_t, 3> items{};
     cl::NDRange global, local;
-    bool nothing = false;  // no items
-    cl::Event event;       // of the last run, where it is measured
+    bool nothing = false;               // no items
+    cl::Buffer bounds;                  // a BoundsRow for each operand, where they are checked
+    std::vector<std::string> operands;  // their names then
+    cl::Event event;                    // of the last run, where it is measured
   };
 
   /// A step whose group nobody has measured.
@@ -50,6 +53,9 @@ class OpenClSession : public DeviceSession {
 
   void prepare(Kernel& kernel, const StepLaunch& launch) const;
   void set_arguments(Kernel& kernel, const StepLaunch& launch) const;
+  void set_bounds(Kernel& kernel, const StepLaunch& launch) const;
+  /// After everything is done. Throws Error(internal).
+  void expect_inside();
   /// In the group that was measured, else in the usual one.
   void set_range(Kernel& kernel, const StepLaunch& launch) const;
   static void set_group(Kernel& kernel, const Group& group);

@@ -559,9 +559,30 @@ TEST_F(OpenCl, SessionsShareADeviceOnSeveralThreads) {
   EXPECT_EQ(device->programs().counts().compiled, 1);
 }
 
-/// Row-major numbers through the device's conversions from format to format, against the CPU's.
-TEST_F(OpenCl, ConversionsAreThoseOfTheCpu) {
+/// Row-major elements through the device's conversions from format to format, against the CPU's.
+void convert_along(const std::vector<Format>& chain, const Tensor& in) {
   OpenClDevice& device = shared_device();
+  const Shape& shape = in.shape();
+  Hand hand(device.facts());
+  std::vector<int> slots;
+  for (const Format& f : chain) slots.push_back(hand.laid_out(f, shape));
+  for (std::size_t i = 1; i < slots.size(); ++i) hand.convert(slots[i - 1], slots[i]);
+  const auto session = device.open(std::make_shared<const Plan>(hand.plan()));
+  session->upload(slots[0], in.data());
+  for (std::size_t i = 1; i < slots.size(); ++i) {
+    session->run(static_cast<int>(i) - 1);
+    const Format& f = chain[i];
+    Tensor found(f.dtype, shape, f.layout), expected(f.dtype, shape, f.layout);
+    session->download(slots[i], found.data());
+    Conversion(in.dtype(), in.mapping(), f.dtype, expected.mapping(), {})
+        .run(in.data(), expected.data(), nullptr);
+    // No layout of these has gaps, and tails are zero.
+    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.bytes()), 0)
+        << shape.text() << ", to " << f.layout.text() << " " << dtype_name(f.dtype);
+  }
+}
+
+TEST_F(OpenCl, ConversionsAreThoseOfTheCpu) {
   const auto format = [](std::string_view layout, Place::Memory memory, DType dtype = DType::f32) {
     return Format{Layout::parse(layout), dtype, {1, memory}};
   };
@@ -573,25 +594,26 @@ TEST_F(OpenCl, ConversionsAreThoseOfTheCpu) {
       format("image-channel", buffer), format("nChw16c", buffer, DType::f16),
       format("NCHW", buffer)};
   for (const std::int64_t c : {1, 3, 4, 33}) {
-    const Shape shape("nchw", {2, c, 3, 5});
-    Hand hand(device.facts());
-    std::vector<int> slots;
-    for (const Format& f : chain) slots.push_back(hand.laid_out(f, shape));
-    for (std::size_t i = 1; i < slots.size(); ++i) hand.convert(slots[i - 1], slots[i]);
-    const auto session = device.open(std::make_shared<const Plan>(hand.plan()));
-    const std::vector<float> in = numbers(idx(shape.elements()));
-    session->upload(slots[0], bytes(in));
-    for (std::size_t i = 1; i < slots.size(); ++i) {
-      session->run(static_cast<int>(i) - 1);
-      const Format& f = chain[i];
-      Tensor found(f.dtype, shape, f.layout), expected(f.dtype, shape, f.layout);
-      session->download(slots[i], found.data());
-      const Mapping from(Layout::parse("NCHW"), shape, 4);
-      Conversion(DType::f32, from, f.dtype, expected.mapping(), {})
-          .run(bytes(in), expected.data(), nullptr);
-      // No layout of these has gaps, and tails are zero.
-      EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.bytes()), 0)
-          << "c " << c << ", to " << f.layout.text() << " " << dtype_name(f.dtype);
+    Tensor in(DType::f32, Shape("nchw", {2, c, 3, 5}));
+    std::iota(in.as<float>().begin(), in.as<float>().end(), 1.0f);
+    convert_along(chain, in);
+  }
+}
+
+/// Every pair of a row-major buffer, an image and its texels in a buffer.
+TEST_F(OpenCl, ConversionsOfBytesAreThoseOfTheCpu) {
+  for (const DType dtype : {DType::u8, DType::i8}) {
+    const Layout texels = Layout::parse("image-channel");
+    const Format plain{Layout::parse("NCHW"), dtype, {1, Place::Memory::buffer}};
+    const Format image{texels, dtype, {1, Place::Memory::image}};
+    const Format buffer{texels, dtype, {1, Place::Memory::buffer}};
+    const std::vector<Format> chain{plain,  image,  image, plain,  plain,
+                                    buffer, buffer, image, buffer, plain};
+    for (std::int64_t c = 1; c <= 9; ++c) {
+      Tensor in(dtype, Shape("nchw", {2, c, 3, 5}));
+      for (std::size_t i = 0; i < in.bytes(); ++i)
+        in.data()[i] = static_cast<std::byte>(i * 37 + 1);
+      convert_along(chain, in);
     }
   }
 }

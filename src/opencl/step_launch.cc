@@ -27,7 +27,14 @@ std::vector<LaunchView> views(const Plan& plan, std::span<const int> slots) {
 
 }  // namespace
 
-StepLaunch step_launch(const Plan& plan, int number) {
+std::string program_text(const Launch& launch, const LaunchArgs& args, bool check_bounds) {
+  const std::string_view source = cl_source(launch.source);
+  if (source.empty()) fail(ErrorCode::internal, "there is no '", launch.source, ".cl'");
+  return text(launch_preamble(launch, args, check_bounds), "#line 1 \"", launch.source, ".cl\"\n",
+              source);
+}
+
+StepLaunch step_launch(const Plan& plan, int number, bool check_bounds) {
   const Step& step = plan.steps[idx(number)];
   const bool call = step.kind == Step::Kind::call;
   const std::vector<int> in = call ? step.in : std::vector{step.src};
@@ -38,9 +45,8 @@ StepLaunch step_launch(const Plan& plan, int number) {
   StepLaunch made;
   made.launch = call ? step.call.launch(args) : conversion_launch(args);
   const Launch& launch = made.launch;
-  const std::string_view source = cl_source(launch.source);
-  if (source.empty()) fail(ErrorCode::internal, "there is no '", launch.source, ".cl'");
-  made.text = text(launch_preamble(launch, args), "#line 1 \"", launch.source, ".cl\"\n", source);
+  made.text = program_text(launch, args, check_bounds);
+  made.check_bounds = check_bounds;
   for (const Launch::Operand& operand : launch.operands) {
     const std::size_t i = idx(operand.index);
     const AccessorArgs accessor = accessor_args(operand.output ? out_views[i] : in_views[i]);

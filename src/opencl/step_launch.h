@@ -21,9 +21,13 @@ struct StepLaunch {
   Launch launch;
   std::string text;
   std::vector<Operand> operands;  ///< of launch.operands
+  bool check_bounds = false;      ///< the kernel counts accesses outside of its operands
 };
 
 /// Of a call or a conversion whose operands all lie on the device.
-StepLaunch step_launch(const Plan& plan, int step);
+StepLaunch step_launch(const Plan& plan, int step, bool check_bounds = false);
+
+/// The program of a launch with the source, which must be there, of its stem.
+std::string program_text(const Launch& launch, const LaunchArgs& args, bool check_bounds);
 
 }  // namespace stowage

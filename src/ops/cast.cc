@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements of another dtype.
+#include "kernels/elementwise/map.h"
+#include "kernels/layouts.h"
 #include "kernels/rows/axis_loops.h"
+#include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/shapes.h"
@@ -108,11 +111,32 @@ void run(const BoundCast& b, const KernelArgs& args) noexcept {
 constexpr KernelDef kKernel = kernel_def<CastParams, bind, run>("cast");
 constexpr const KernelDef* kKernels[] = {&kKernel};
 
+/// On the device between f32 and 8 bits: a store of 8 bits casts.
+void offer_on_device(const OfferRequest& request, std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const Shape &x = node.shape(0), &y = node.output().shape;
+  // From integer to integer it does not saturate.
+  if (!request.target.device ||
+      (node.dtype(0) == DType::f32) == (node.output().dtype == DType::f32)) {
+    return;
+  }
+  for (const bool plain : {true, false}) {
+    if (!plain && x.rank() == 0) continue;
+    const Layout layout = plain ? Layout::row_major(x) : texels(x);
+    DeviceOffer offer(request);
+    offer.takes_bytes();
+    offer.in(0, layout);
+    offer.out(layout.renamed(x.axes(), y.axes()));
+    offer.add(kMap, MapParams{{Fn::scale, 1}}, static_cast<double>(x.elements()), 0.5, out);
+  }
+}
+
 /// Any layout; zero stays zero in its tails.
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const DType from = node.dtype(0), to = node.output().dtype;
   if (node.shape(0).elements() == 0) return;
+  offer_on_device(request, out);
   for (const Layout& layout : elementwise_layouts(request)) {
     const Follower x = broadcast_follower(node, 0, layout);
     const Mapping in(x.mapping.layout(), node.shape(0), dtype_bytes(from));
@@ -143,6 +167,7 @@ constexpr OpDef kCast[] = {
      .reference = reference,
      .offers = offers,
      .kernels = kKernels,
+     .device_kernels = kMapKernels,
      .axes = axes},
 };
 

@@ -178,6 +178,7 @@ void offer_on_device(const OfferRequest& request, std::vector<Offer>& out) {
       return plain ? Layout::row_major(shape) : texels(shape);
     };
     DeviceOffer offer(request);
+    offer.takes_bytes();
     for (int i = 0; i < node.input_count(); ++i) {
       if (node.has(i) && (!Split || i == 0)) offer.in(i, layout(node.shape(i)));
     }

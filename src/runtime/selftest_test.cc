@@ -64,7 +64,7 @@ std::vector<Launch> launches_of_cases() {
       PlanOptions options;
       options.simplify = false;
       options.rates.call_us = 1e6;
-      options.device = DeviceOptions{{}, images};
+      options.device = DeviceOptions{{}, memory_of(images)};
       options.device->facts.rates = {1e9, 1e9, 1e-6, 1e9, 1e9, 1e-6};
       const auto plan = make_plan(selftest_graph(c), options);
       for (const Step& step : plan->steps) {
@@ -135,7 +135,8 @@ TEST(Selftest, FailuresOfTheDriverAreProblemsOfTheKernel) {
 
 TEST(Selftest, PassesOnADevice) {
   if (const std::string none = no_opencl(); !none.empty()) GTEST_SKIP() << none;
-  for (const KernelCheck& check : selftest(open_opencl(0, {.fill_nan = true}))) {
+  for (const KernelCheck& check :
+       selftest(open_opencl(0, {.fill_nan = true, .check_bounds = check_bounds()}))) {
     EXPECT_EQ(check.problem, "") << check.kernel;
   }
 }
@@ -204,7 +205,7 @@ TEST(AvoidedKernels, ConversionsGoOverTheHost) {
       options.planner = planner;
       options.rates.call_us = 1e3;
       options.rates.kernel_gb_per_s = 1e-3;  // of the CPU
-      options.device = DeviceOptions{{}, true, half};
+      options.device = DeviceOptions{{}, DeviceOptions::Memory::image, half};
       options.device->facts.name = "a device";
       options.device->facts.rates = {1e9, 1e9, 1e-6, 1e9, 1e9, 1e-6};
       const auto conversions = [](const Plan& plan) {
@@ -258,7 +259,7 @@ TEST(AvoidedKernels, ConversionsByTheHostAreRight) {
     for (const bool half : {false, true}) {
       options.rates.call_us = 1e3;
       options.rates.kernel_gb_per_s = 1e-3;  // of the CPU
-      options.device = DeviceOptions{device->facts(), images, half, {"cl_move"}};
+      options.device = DeviceOptions{device->facts(), memory_of(images), half, {"cl_move"}};
       options.device->facts.rates = {1e9, 1e9, 1e-6, 1e9, 1e9, 1e-6};
       const auto plan = make_plan(graph, options);
       const PlanReport planned = report(*plan);

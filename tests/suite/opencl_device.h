@@ -28,4 +28,18 @@ inline std::string no_opencl() {
   }
 }
 
+/// OpenClOptions::check_bounds of tests: under the address sanitizer, and where STOWAGE_TEST_BOUNDS
+/// is set. Other builds test the programs that users run.
+inline bool check_bounds() {
+#ifdef __SANITIZE_ADDRESS__
+  return true;
+#else
+  return std::getenv("STOWAGE_TEST_BOUNDS") != nullptr;
+#endif
+}
+
+inline DeviceOptions::Memory memory_of(bool images) {
+  return images ? DeviceOptions::Memory::image : DeviceOptions::Memory::buffer;
+}
+
 }  // namespace stowage

@@ -56,7 +56,7 @@ void launch_gemm(const GemmDeviceParams& p, const LaunchArgs& args, Launch& laun
     return text(macro, z, swap ? "j, i" : "i, j");
   };
   launch.defines = {{"ROWS", text(p.rows)},
-                    {"BATCH(z)", text("int z_ = (z); ", batch)},
+                    {"BATCH(z)", batch.empty() ? "" : text("int z_ = (z); ", batch)},
                     {"A(i, j)", text(head("READ_a(", za, p.trans_a), ")")},
                     {"B(i, j)", text(head("READ_b(", zb, p.trans_b), ")")},
                     {"B_IF(c, i, j)", text(head("READ_IF_b(c, ", zb, p.trans_b), ")")},

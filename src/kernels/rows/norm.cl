@@ -22,7 +22,7 @@ __kernel void norm(ARGS, ITEMS) {
   JOIN_LANES(squares, SUM);
   const float4 inverse = 1.0f / sqrt(squares / (float)count + epsilon);
   for (int j = FIRST; j < steps; j += STEP) {
-    ALONG(j)
+    PLACE(j)
     Y((X - mean) * inverse * SCALE + BIAS);
   }
 }

@@ -46,9 +46,8 @@ RowNames add_rows(Launch& launch, const LaunchArgs& args, const DeviceRows& rows
     (joins ? along_text : kept_text) +=
         text(" const int i", i, " = ", left, " % ", e, "; ", left, " /= ", e, ";");
   }
-  along_text += names.across ? text(" const int lanes = x_e.s", names.texel, " - ", kTexel, " * i",
-                                    names.texel, ";")
-                             : text(" const int lanes = ", kTexel, ";");
+  const std::string lanes =
+      names.across ? text("x_e.s", names.texel, " - ", kTexel, " * i", names.texel) : text(kTexel);
   std::string read = "READ_x(";
   for (int i = 0; i < x.rank(); ++i) {
     names.at.push_back(text("i", i));
@@ -65,7 +64,8 @@ RowNames add_rows(Launch& launch, const LaunchArgs& args, const DeviceRows& rows
     launch.defines.push_back({name, std::move(value)});
   };
   define("KEPT", kept_text);
-  define("ALONG(j)", along_text);
+  define("PLACE(j)", along_text);
+  define("ALONG(j)", text("PLACE(j) const int lanes = ", lanes, ";"));
   define("X", read + ")");
   define("LANES_OF_ROW", names.across ? text(kTexel) : "1");
   define("JOIN_LANES(v, F)",

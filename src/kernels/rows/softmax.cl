@@ -24,7 +24,7 @@ __kernel void softmax(ARGS, ITEMS) {
   JOIN_ITEMS(total, SUM);
   JOIN_LANES(total, SUM);
   for (int j = FIRST; j < steps; j += STEP) {
-    ALONG(j)
+    PLACE(j)
     const float4 v = X;
     Y(RESULT(v));
   }

@@ -17,7 +17,7 @@ void launch_pool(const PoolDeviceParams& p, const LaunchArgs& args, Launch& laun
   // As numpy: a NaN is the maximum.
   launch.defines = {{"INITIAL", max ? "-INFINITY" : "0"},
                     {"TAKE(v, a)", max ? "choose_((a) > (v) || isnan(a), a, v)" : "((v) + (a))"},
-                    {"FINISH(v, count)", max ? "(v)" : "((v) / (count))"}};
+                    {"FINISH(v, count)", max ? "((void)(count), v)" : "((v) / (count))"}};
   launch.items = {y[3] * texels_of(y[1]), y[0] * y[2], 1};
 }
 

@@ -20,7 +20,7 @@ DeviceOffer::DeviceOffer(const OfferRequest& request)
 
 void DeviceOffer::place(const Value& value, const Layout& layout, Operand& operand) {
   const auto there = device_.operand(value, layout);
-  fits_ &= there.has_value();
+  fits_ &= there.has_value() && (takes_bytes_ || value.dtype == DType::f32);
   if (there) operand = *there;
 }
 
@@ -65,6 +65,8 @@ void offer_device_move(const OfferRequest& request, const MoveParams& params,
   for (const bool plain : {false, true}) {
     if (!plain && (x.rank() == 0 || y.rank() == 0)) continue;
     DeviceOffer offer(request);
+    // What fills is a float.
+    if (params.outside != MoveParams::Outside::fill) offer.takes_bytes();
     offer.in(0, plain ? Layout::row_major(x) : texels(x));
     offer.out(plain ? Layout::row_major(y) : texels(y));
     offer.add(kMove, params, 0, 1, offers);

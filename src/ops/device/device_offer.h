@@ -15,6 +15,10 @@ class DeviceOffer {
   /// `request` has a device.
   explicit DeviceOffer(const OfferRequest& request);
 
+  /// Before operands are named: they may be u8 and i8, which the kernel takes as float and leaves
+  /// as they are, or rounds. Without this, values of other types than f32 make no offer.
+  void takes_bytes() { takes_bytes_ = true; }
+
   void in(int i, const Layout& layout);
   /// Input `i` as devices keep what they compute: `texels`; where it is a constant, with texels
   /// along `axis`.
@@ -43,7 +47,7 @@ class DeviceOffer {
   const NodeRef node_;
   const DeviceTarget& device_;
   Offer offer_;
-  bool fits_ = true;
+  bool fits_ = true, takes_bytes_ = false;
 };
 
 /// Output 0 as elements of input 0: as the device keeps what it computes, and in the order of the

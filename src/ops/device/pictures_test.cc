@@ -75,7 +75,7 @@ void check(const Case& first, const Case& c, const Shape& shape, std::string_vie
   options.rates.call_us = 1e6;
   for (const bool images : {true, false}) {
     SCOPED_TRACE(images ? "images" : "buffers");
-    options.device = DeviceOptions{eager(device->facts()), op_test::memory_of(images)};
+    options.device = DeviceOptions{eager(device->facts()), memory_of(images)};
     const auto have = run(device);
     ASSERT_EQ(have.size(), want.size());
     for (std::size_t e = 0; e < want.size(); ++e) {

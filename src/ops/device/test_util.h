@@ -17,10 +17,6 @@ inline DeviceFacts eager(DeviceFacts facts) {
   return facts;
 }
 
-inline DeviceOptions::Memory memory_of(bool images) {
-  return images ? DeviceOptions::Memory::image : DeviceOptions::Memory::buffer;
-}
-
 /// Plans the case for the device, wants `kernel` to run it there, and compares outputs with the
 /// reference. `stored`: f16 rounds operands and results, so tolerances are wider.
 inline void check_device(const std::shared_ptr<Device>& device, const OpCase& c,
@@ -46,7 +42,11 @@ inline void check_device(const std::shared_ptr<Device>& device, const OpCase& c,
   session.run();
   for (std::size_t o = 0; o < g.results.size(); ++o) {
     const Tensor got = session.output(static_cast<int>(o));
-    if (got.dtype() != DType::f32) continue;
+    if (got.dtype() != DType::f32) {
+      ASSERT_EQ(got.dtype(), g.results[o].dtype());
+      ASSERT_EQ(std::memcmp(got.data(), g.results[o].data(), got.bytes()), 0) << "output " << o;
+      continue;
+    }
     const auto want = elements<float>(g.results[o]), have = elements<float>(got);
     double largest = 0;
     for (const float w : want)
@@ -65,7 +65,8 @@ inline void check_device(const std::shared_ptr<Device>& device, const OpCase& c,
 inline void check_device(const OpCase& c, std::string_view kernel, bool half = true) {
   if (const std::string none = no_opencl(); !none.empty()) GTEST_SKIP() << none;
   // Programs are built once; what nobody has written is NaN.
-  static const std::shared_ptr<Device> device = open_opencl(0, {.fill_nan = true});
+  static const std::shared_ptr<Device> device =
+      open_opencl(0, {.fill_nan = true, .check_bounds = check_bounds()});
   for (const bool images : {true, false}) {
     check_device(device, c, kernel, images, false);
     if (half) check_device(device, c, kernel, images, true);
