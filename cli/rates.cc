@@ -123,7 +123,8 @@ DeviceRates load_device_rates(const std::string& file, const DeviceFacts& facts)
   const std::optional<Json> json = find_json(file);
   const Json* found = json.has_value() ? device_entry(*json, facts) : nullptr;
   if (found == nullptr) return rates;
-  const Trail trail("reading", file.empty() ? rates_file() : file);
+  const std::string path = file.empty() ? rates_file() : file;
+  const Trail trail("reading", path);
   read_rates(*found, kDeviceRateNames, rates);
   return rates;
 }

@@ -49,7 +49,7 @@ struct DeviceOptions {
 
   DeviceFacts facts;  ///< of the device, or of one that is not here
   Memory memory = Memory::any;
-  /// f32 tensors are kept as f16 there, of at most 65504 either way; arithmetic stays f32.
+  /// f32 tensors are kept as f16 there, finite values of at most 65504; arithmetic stays f32.
   bool half = false;
   /// Names of kernels that do not run there, as those that failed `selftest`.
   std::vector<std::string> avoid = {};

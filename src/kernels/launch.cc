@@ -27,9 +27,13 @@ float4 first_lanes(float4 v, int count) {
 #define choose_(condition, a, b) ((condition) ? (a) : (b))
 #define clip_(x, lo, hi) choose_((x) < (lo), lo, choose_((x) > (hi), hi, x))
 
-/* What is too large for a half stays finite. */
-float to_half_range(float v) { return clip_(v, -65504.0f, 65504.0f); }
-float4 to_half_range4(float4 v) { return clip_(v, (float4)(-65504.0f), (float4)(65504.0f)); }
+/* What is too large for a half stays finite; infinities and NaN are kept. */
+float to_half_range(float v) {
+  return choose_(fabs(v) < INFINITY, clip_(v, -65504.0f, 65504.0f), v);
+}
+float4 to_half_range4(float4 v) {
+  return choose_(fabs(v) < (float4)(INFINITY), clip_(v, (float4)(-65504.0f), (float4)(65504.0f)), v);
+}
 
 #define ITEMS const int4 items
 /* The last groups stick out. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // make_plan: offers, solve, insert conversions, convert the weights, lay out the arena, verify.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -282,14 +283,16 @@ class Builder {
     plan_.steps.push_back(std::move(step));
   }
 
-  /// As devices store f16: what is too large is the largest that there is.
-  static void keep_finite(Tensor& halves) {
-    constexpr std::uint16_t kInfinity = 0x7c00, kLargest = 0x7bff, kSign = 0x8000;
-    auto* h = reinterpret_cast<std::uint16_t*>(halves.data());
-    for (std::size_t i = 0; i < halves.mapping().bytes() / sizeof(*h); ++i) {
-      if ((h[i] & ~kSign) == kInfinity)
-        h[i] = static_cast<std::uint16_t>((h[i] & kSign) | kLargest);
+  /// As devices store f16: finite values end at the largest of them.
+  static std::shared_ptr<const Tensor> in_half_range(const std::shared_ptr<const Tensor>& values) {
+    constexpr float kLargest = 65504;
+    const auto too_large = [](float v) { return std::isfinite(v) && std::abs(v) > kLargest; };
+    if (std::ranges::none_of(values->as<float>(), too_large)) return values;
+    auto out = std::make_shared<Tensor>(*values);
+    for (float& v : out->as<float>()) {
+      if (too_large(v)) v = std::copysign(kLargest, v);
     }
+    return out;
   }
 
   void convert_constants(bool release) {
@@ -304,9 +307,11 @@ class Builder {
           target.constant = value.constant;
         } else {
           Tensor packed(target.dtype, value.shape, target.mapping.layout());
+          const bool narrows =
+              target.place.device != 0 && value.dtype == DType::f32 && target.dtype == DType::f16;
+          const auto values = narrows ? in_half_range(value.constant) : value.constant;
           Conversion(value.dtype, source, target.dtype, target.mapping)
-              .run(value.constant->data(), packed.data());
-          if (target.place.device != 0 && target.dtype == DType::f16) keep_finite(packed);
+              .run(values->data(), packed.data());
           target.constant = std::make_shared<const Tensor>(std::move(packed));
         }
         plan_.weight_bytes += target.mapping.bytes();
