@@ -190,6 +190,45 @@ TEST(CliLayout, TextAndPicture) {
   EXPECT_EQ(stowage({"layout", "NCHW"}).code, 0);
 }
 
+// checklist 7.12
+TEST(CliLayout, HeadersOfMats) {
+  const struct {
+    const char *layout, *shape, *bytes, *says;
+  } cases[] = {
+      {"ncnn-1d-pack1", "w=40", "4",
+       "dims 1, w 40, h 1, d 1, c 1, cstep 40, elemsize 4, elempack 1"},
+      {"ncnn-1d-pack4", "w=40", "4",
+       "dims 1, w 10, h 1, d 1, c 1, cstep 10, elemsize 16, elempack 4"},
+      {"ncnn-1d-pack1", "w=3", "4", "dims 1, w 3, h 1, d 1, c 1, cstep 4, elemsize 4, elempack 1"},
+      {"w/2 w%2", "w=40", "8", "dims 1, w 20, h 1, d 1, c 1, cstep 20, elemsize 16, elempack 2"},
+      {"ncnn-2d-pack1", "h=6,w=5", "4",
+       "dims 2, w 5, h 6, d 1, c 1, cstep 32, elemsize 4, elempack 1"},
+      {"ncnn-2d-pack8", "h=9,w=3", "1",
+       "dims 2, w 3, h 2, d 1, c 1, cstep 6, elemsize 8, elempack 8"},
+      {"ncnn-3d-pack3", "c=3,h=3,w=5", "1",
+       "dims 3, w 5, h 3, d 1, c 1, cstep 16, elemsize 3, elempack 3"},
+      {"ncnn-3d-pack4", "c=6,h=3,w=5", "2",
+       "dims 3, w 5, h 3, d 1, c 2, cstep 16, elemsize 8, elempack 4"},
+      {"ncnn-4d-pack2", "c=3,d=2,h=3,w=3", "4",
+       "dims 4, w 3, h 3, d 2, c 2, cstep 18, elemsize 8, elempack 2"},
+      {"ncnn-batch-pack4", "n=3,c=6,h=3,w=5", "4",
+       "c 2, cstep 15, elemsize 16, elempack 4, n 3, nstep 256"},
+  };
+
+  for (const auto& c : cases) {
+    const std::vector<std::string> words = {"layout",       c.layout, "--shape", c.shape,
+                                            "--elem-bytes", c.bytes,  "--json"};
+    const std::string out = stowage(std::vector(words.begin(), words.end() - 1)).out;
+    EXPECT_NE(out.find(c.says), std::string::npos) << out;
+    const Json mat = Json::parse(stowage(words).out)["mat"];
+    const std::string cstep = "cstep " + mat["cstep"].dump() + ",";
+    EXPECT_NE(std::string(c.says).find(cstep), std::string::npos) << mat.dump();
+  }
+  EXPECT_FALSE(
+      Json::parse(stowage({"layout", "nChw4c", "--shape", "n=1,c=6,h=2,w=3", "--json"}).out)
+          .contains("mat"));
+}
+
 TEST(CliLayout, OneElementOneTexelOneCell) {
   const std::vector<std::string> image = {"layout", "image-channel", "--shape", "n=1,c=6,h=2,w=3"};
   const auto ask = [&](std::vector<std::string> words, std::vector<std::string> more) {

@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/io/file.h"
 #include "layout/draw.h"
+#include "stowage/mat.h"
 
 namespace stowage::cli {
 namespace {
@@ -220,6 +221,22 @@ ImageReport image_report(const Mapping& mapping, const LayoutOptions& options) {
   return r;
 }
 
+/// The header of the Mat that lies so, where the catalogue has the layout as ncnn's.
+std::optional<MatShape> mat_of(const Mapping& mapping) {
+  const auto is_ncnn = [&](const NamedLayout& named) {
+    return named.name.starts_with("ncnn") && Layout::parse(named.layout) == mapping.layout();
+  };
+  const auto catalog = layout_catalog();
+  if (std::none_of(catalog.begin(), catalog.end(), is_ncnn)) return std::nullopt;
+  std::optional<MatShape> shape = mat_shape(mapping);
+  // The layout of a single plane leaves out the gap behind it, ncnn's cstep counts it.
+  if (shape.has_value() && shape->dims < 3) {
+    shape->cstep = 0;
+    shape = shape->complete();
+  }
+  return shape;
+}
+
 Json layout_json(const Layout& layout, const Mapping* mapping, const LayoutOptions& options) {
   Json json;
   // An expression is printed as it was written, a word such as NCHW in the long form.
@@ -243,6 +260,17 @@ Json layout_json(const Layout& layout, const Mapping* mapping, const LayoutOptio
   json["cells"]["tail"] = cells.tail;
   json["cells"]["gap"] = cells.gap;
   json["bijective"] = mapping->bijective();
+  if (const std::optional<MatShape> mat = mat_of(*mapping)) {
+    json["mat"] = {{"dims", mat->dims},
+                   {"w", mat->w},
+                   {"h", mat->h},
+                   {"d", mat->d},
+                   {"c", mat->c},
+                   {"cstep", mat->cstep},
+                   {"elemsize", mat->elemsize},
+                   {"elempack", mat->elempack}};
+    if (mat->n > 1) json["mat"].update({{"n", mat->n}, {"nstep", mat->nstep}});
+  }
   if (!options.limits.empty()) {
     const ImageReport report = image_report(*mapping, options);
     json["cl_rgba"] = report.not_rgba.empty();
@@ -304,6 +332,13 @@ void print_text(std::ostream& out, const Layout& layout, const Mapping* mapping,
     out << fmt::format("lies in   {}\n", layout.is_image() ? "an image" : "linear memory");
     out << "Give --shape n=1,c=6,h=2,w=3 to see cells, bytes and a picture.\n";
     return;
+  }
+  if (const std::optional<MatShape> mat = mat_of(*mapping)) {
+    out << fmt::format(
+        "Mat       dims {}, w {}, h {}, d {}, c {}, cstep {}, elemsize {}, elempack {}", mat->dims,
+        mat->w, mat->h, mat->d, mat->c, mat->cstep, mat->elemsize, mat->elempack);
+    if (mat->n > 1) out << fmt::format(", n {}, nstep {}", mat->n, mat->nstep);
+    out << "\n";
   }
   print_answers(out, *mapping, options);
   if (options.element.empty() && options.pixel.empty() && !options.cell) {

@@ -13,7 +13,7 @@ endfunction()
 
 include(cmake/op_table.cmake)
 
-room_sources(core base layout tensor convert kernels graph ops plan runtime)
+room_sources(core base layout tensor convert mat kernels graph ops plan runtime)
 add_library(stowage ${core} ${op_table})
 add_library(stowage::stowage ALIAS stowage)
 file(GLOB public_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/stowage/*.h)

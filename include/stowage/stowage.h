@@ -8,6 +8,8 @@
 #include "stowage/inspect.h"
 #include "stowage/layout.h"
 #include "stowage/machine.h"
+#include "stowage/mat.h"
 #include "stowage/model.h"
+#include "stowage/pixels.h"
 #include "stowage/plan.h"
 #include "stowage/tensor.h"

@@ -10,7 +10,7 @@ namespace stowage {
 namespace {
 
 // clang-format off
-constexpr std::array<NamedLayout, 75> kCatalog = {{
+constexpr std::array<NamedLayout, 79> kCatalog = {{
     {"W", "w", "argument buffer: biases, scales, one value a channel"},
     {"NC", "n c", "output of a fully connected layer"},
     {"NCHW", "n c h w", "activations of ONNX, ncnn and MACE's CPU"},
@@ -66,21 +66,25 @@ constexpr std::array<NamedLayout, 75> kCatalog = {{
     {"texture-nhwc", "y:(n h) x:(w c/4) lane:c%4", "TVM texture-nhwc: blocks beside each other"},
     {"texture-weight", "y:o/4 x:(i h w) lane:o%4", "TVM texture-weight"},
     {"ncnn-1d-pack1", "w w%1", "ncnn Mat, dims 1, elempack 1: row"},
+    {"ncnn-1d-pack2", "w/2 w%2", "ncnn Mat, dims 1, elempack 2: row"},
     {"ncnn-1d-pack3", "w/3 w%3", "ncnn Mat, dims 1, elempack 3: row"},
     {"ncnn-1d-pack4", "w/4 w%4", "ncnn Mat, dims 1, elempack 4: row"},
     {"ncnn-1d-pack8", "w/8 w%8", "ncnn Mat, dims 1, elempack 8: row"},
     {"ncnn-1d-pack16", "w/16 w%16", "ncnn Mat, dims 1, elempack 16: row"},
     {"ncnn-2d-pack1", "h w h%1", "ncnn Mat, dims 2, elempack 1: matrix"},
+    {"ncnn-2d-pack2", "h/2 w h%2", "ncnn Mat, dims 2, elempack 2: matrix"},
     {"ncnn-2d-pack3", "h/3 w h%3", "ncnn Mat, dims 2, elempack 3: matrix"},
     {"ncnn-2d-pack4", "h/4 w h%4", "ncnn Mat, dims 2, elempack 4: matrix"},
     {"ncnn-2d-pack8", "h/8 w h%8", "ncnn Mat, dims 2, elempack 8: matrix"},
     {"ncnn-2d-pack16", "h/16 w h%16", "ncnn Mat, dims 2, elempack 16: matrix"},
     {"ncnn-3d-pack1", "c (h w)~16B c%1", "ncnn Mat, dims 3, elempack 1: planes a multiple of 16 bytes apart"},
+    {"ncnn-3d-pack2", "c/2 (h w)~16B c%2", "ncnn Mat, dims 3, elempack 2: planes a multiple of 16 bytes apart"},
     {"ncnn-3d-pack3", "c/3 (h w)~16B c%3", "ncnn Mat, dims 3, elempack 3: planes a multiple of 16 bytes apart"},
     {"ncnn-3d-pack4", "c/4 (h w)~16B c%4", "ncnn Mat, dims 3, elempack 4: planes a multiple of 16 bytes apart"},
     {"ncnn-3d-pack8", "c/8 (h w)~16B c%8", "ncnn Mat, dims 3, elempack 8: planes a multiple of 16 bytes apart"},
     {"ncnn-3d-pack16", "c/16 (h w)~16B c%16", "ncnn Mat, dims 3, elempack 16: planes a multiple of 16 bytes apart"},
     {"ncnn-4d-pack1", "c (d h w)~16B c%1", "ncnn Mat, dims 4, elempack 1: volumes a multiple of 16 bytes apart"},
+    {"ncnn-4d-pack2", "c/2 (d h w)~16B c%2", "ncnn Mat, dims 4, elempack 2: volumes a multiple of 16 bytes apart"},
     {"ncnn-4d-pack3", "c/3 (d h w)~16B c%3", "ncnn Mat, dims 4, elempack 3: volumes a multiple of 16 bytes apart"},
     {"ncnn-4d-pack4", "c/4 (d h w)~16B c%4", "ncnn Mat, dims 4, elempack 4: volumes a multiple of 16 bytes apart"},
     {"ncnn-4d-pack8", "c/8 (d h w)~16B c%8", "ncnn Mat, dims 4, elempack 8: volumes a multiple of 16 bytes apart"},

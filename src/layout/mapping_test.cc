@@ -359,7 +359,7 @@ TEST(MappingTest, MatsOfOneAndTwoDimsEndInAGapToo) {
 }
 
 TEST(MappingTest, MatsFollowNcnn) {
-  for (const std::int64_t p : {1, 3, 4, 8, 16}) {
+  for (const std::int64_t p : {1, 2, 3, 4, 8, 16}) {
     const std::string pack = "pack" + std::to_string(p);
     const Layout planes = Layout::parse("ncnn-3d-" + pack);
     const Layout volumes = Layout::parse("ncnn-4d-" + pack);
