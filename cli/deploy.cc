@@ -321,9 +321,8 @@ class Reader {
     }
     if (const YamlNode* memory = find("cl_mem_type")) {
       out_.memory = lower(scalar(*memory));
-      if (out_.memory != "any" && out_.memory != "image" && out_.memory != "buffer") {
-        refuse(memory->line, "cl_mem_type '", memory->text,
-               "' is unknown; write image, buffer or any");
+      if (!is_memory(*out_.memory)) {
+        refuse(memory->line, "cl_mem_type '", memory->text, "' is none of image, buffer, any");
       }
     }
     read_queue();

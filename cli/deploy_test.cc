@@ -192,7 +192,7 @@ TEST(Deploy, BadFilesAreToldByLine) {
       {deployment("        validation_threshold: {tpu: 1}\n"), "d.yml:7: 'tpu' is no runtime"},
       {deployment("", "    num_threads: 0\n"), "d.yml:4: num_threads '0'"},
       {deployment("", "    cl_mem_type: texture\n"),
-       "d.yml:4: cl_mem_type 'texture' is unknown; write image, buffer or any"},
+       "d.yml:4: cl_mem_type 'texture' is none of image, buffer, any"},
       {deployment("", "    winograd: 3\n"), "d.yml:4: winograd '3' is not possible; write 0, 2 or"},
       {deployment("", "    limit_opencl_kernel_time: 2\n"), "is not possible; write 0 or 1"},
       {deployment("", "    opencl_queue_window_size: -1\n"), "is not possible; write 0 or more"},

@@ -154,9 +154,13 @@ void add_tune_option(CLI::App* command, DeviceArguments& arguments) {
 
 bool on_device(const DeviceArguments& arguments) { return opencl_number(arguments).has_value(); }
 
+bool is_memory(std::string_view word) {
+  return word == "any" || word == "image" || word == "buffer";
+}
+
 void check_device(const DeviceArguments& arguments, bool deployed) {
   const std::string memory = arguments.memory.value_or("any");
-  if (memory != "any" && memory != "image" && memory != "buffer") {
+  if (!is_memory(memory)) {
     fail(ErrorCode::usage, "--memory '", memory, "' is unknown; choose any, image or buffer");
   }
   const std::string type = arguments.data_type.value_or("fp32");

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cli/cli.h"
 #include "stowage/model.h"
@@ -28,6 +29,9 @@ void add_device_options(CLI::App* command, DeviceArguments& arguments, std::opti
 
 /// --tune, of the verbs that run a model.
 void add_tune_option(CLI::App* command, DeviceArguments& arguments);
+
+/// A word of --memory and of cl_mem_type.
+bool is_memory(std::string_view word);
 
 /// Throws Error(usage) for words that mean nothing, and for --device-limits and --tune where
 /// neither the command line nor a deployment file (`deployed`: there is one) can name a device.

@@ -17,7 +17,6 @@
 #include "base/checked.h"
 #include "base/index.h"
 #include "base/text.h"
-#include "convert/conversion.h"
 #include "opencl/test_folder.h"
 #include "stowage/error.h"
 #include "tests/suite/opencl_device.h"
@@ -73,30 +72,6 @@ class Hand {
     const int i = slot(m.shape(), m.layout().text(), tensor.dtype(), memory);
     plan_.slots[idx(i)].constant = std::make_shared<const Tensor>(std::move(tensor));
     return i;
-  }
-
-  /// In any layout, of any shape.
-  int laid_out(const Format& format, const Shape& shape) {
-    const Place::Memory memory = format.place.memory;
-    const int i = slot(shape, format.layout.text(), format.dtype, memory);
-    Slot& s = plan_.slots[idx(i)];
-    if (memory == Place::Memory::image) {
-      s.image = static_cast<int>(plan_.images.size());
-      plan_.images.push_back(
-          {s.mapping.extent(Space::x), s.mapping.extent(Space::y), format.dtype});
-    } else {
-      place(s);
-    }
-    return i;
-  }
-
-  void convert(int src, int dst) {
-    Step s;
-    s.kind = Step::Kind::convert;
-    s.src = src;
-    s.dst = dst;
-    plan_.steps.push_back(s);
-    launches_.emplace_back();
   }
 
   int part(int of, std::int64_t elements, std::size_t offset) {
@@ -557,65 +532,6 @@ TEST_F(OpenCl, SessionsShareADeviceOnSeveralThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(device->programs().counts().compiled, 1);
-}
-
-/// Row-major elements through the device's conversions from format to format, against the CPU's.
-void convert_along(const std::vector<Format>& chain, const Tensor& in) {
-  OpenClDevice& device = shared_device();
-  const Shape& shape = in.shape();
-  Hand hand(device.facts());
-  std::vector<int> slots;
-  for (const Format& f : chain) slots.push_back(hand.laid_out(f, shape));
-  for (std::size_t i = 1; i < slots.size(); ++i) hand.convert(slots[i - 1], slots[i]);
-  const auto session = device.open(std::make_shared<const Plan>(hand.plan()));
-  session->upload(slots[0], in.data());
-  for (std::size_t i = 1; i < slots.size(); ++i) {
-    session->run(static_cast<int>(i) - 1);
-    const Format& f = chain[i];
-    Tensor found(f.dtype, shape, f.layout), expected(f.dtype, shape, f.layout);
-    session->download(slots[i], found.data());
-    Conversion(in.dtype(), in.mapping(), f.dtype, expected.mapping(), {})
-        .run(in.data(), expected.data(), nullptr);
-    // No layout of these has gaps, and tails are zero.
-    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.bytes()), 0)
-        << shape.text() << ", to " << f.layout.text() << " " << dtype_name(f.dtype);
-  }
-}
-
-TEST_F(OpenCl, ConversionsAreThoseOfTheCpu) {
-  const auto format = [](std::string_view layout, Place::Memory memory, DType dtype = DType::f32) {
-    return Format{Layout::parse(layout), dtype, {1, memory}};
-  };
-  using enum Place::Memory;
-  const std::vector<Format> chain{
-      format("NCHW", buffer),          format("image-channel", image),
-      format("NHWC", buffer),          format("image-height", image, DType::f16),
-      format("image-width", image),    format("NC4HW4", buffer),
-      format("image-channel", buffer), format("nChw16c", buffer, DType::f16),
-      format("NCHW", buffer)};
-  for (const std::int64_t c : {1, 3, 4, 33}) {
-    Tensor in(DType::f32, Shape("nchw", {2, c, 3, 5}));
-    std::iota(in.as<float>().begin(), in.as<float>().end(), 1.0f);
-    convert_along(chain, in);
-  }
-}
-
-/// Every pair of a row-major buffer, an image and its texels in a buffer.
-TEST_F(OpenCl, ConversionsOfBytesAreThoseOfTheCpu) {
-  for (const DType dtype : {DType::u8, DType::i8}) {
-    const Layout texels = Layout::parse("image-channel");
-    const Format plain{Layout::parse("NCHW"), dtype, {1, Place::Memory::buffer}};
-    const Format image{texels, dtype, {1, Place::Memory::image}};
-    const Format buffer{texels, dtype, {1, Place::Memory::buffer}};
-    const std::vector<Format> chain{plain,  image,  image, plain,  plain,
-                                    buffer, buffer, image, buffer, plain};
-    for (std::int64_t c = 1; c <= 9; ++c) {
-      Tensor in(dtype, Shape("nchw", {2, c, 3, 5}));
-      for (std::size_t i = 0; i < in.bytes(); ++i)
-        in.data()[i] = static_cast<std::byte>(i * 37 + 1);
-      convert_along(chain, in);
-    }
-  }
 }
 
 }  // namespace
