@@ -111,6 +111,18 @@ class Mat : public MatShape {
  public:
   /// Empty, all extents 0.
   Mat() noexcept;
+  Mat(const Mat&) = default;
+  Mat& operator=(const Mat&) = default;
+
+  // What was moved from is empty: it would take the memory for its caller's otherwise.
+  Mat(Mat&& other) noexcept : Mat() { swap(other); }
+
+  Mat& operator=(Mat&& other) noexcept {
+    Mat taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+
   /// Zero-filled; 64 bytes aligned, with room for a vector behind the end. Extents of 0 take no
   /// memory. Throws what MatShape::complete throws, Error(limit) without memory.
   explicit Mat(const MatShape& shape);
@@ -330,6 +342,12 @@ class Mat : public MatShape {
  private:
   friend void convert_packing(const Mat&, Mat&, int, const PackingOptions&);
   friend Mat new_mat(const MatShape&);
+
+  void swap(Mat& other) noexcept {
+    std::swap(static_cast<MatShape&>(*this), static_cast<MatShape&>(other));
+    std::swap(data, other.data);
+    owner_.swap(other.owner_);
+  }
 
   /// Another header over this memory.
   Mat with(const MatShape& shape, std::size_t first_element = 0) const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <span>
 #include <string_view>
 
@@ -114,6 +115,8 @@ std::optional<std::size_t> fastest(std::size_t count,
     winner = i;
     best = us;
   }
+  // A driver that refused everything has measured nothing.
+  if (!std::isfinite(median(times[winner]))) return std::nullopt;
   return winner;
 }
 

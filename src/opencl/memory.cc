@@ -181,7 +181,9 @@ DeviceSession::Mapped DeviceMemory::map(const cl::CommandQueue& queue, int slot,
                                      {m.width, m.height, 1}, &row_bytes, nullptr);
   const DeviceSession::Mapped mapped{static_cast<std::byte*>(data),
                                      static_cast<std::int64_t>(row_bytes / m.texel_bytes)};
-  if (row_bytes % m.texel_bytes == 0) return mapped;
+  // A conversion may read what lies between rows, and behind the last one nothing is lent.
+  const bool dense = row_bytes == m.width * m.texel_bytes;
+  if (write ? row_bytes % m.texel_bytes == 0 : dense) return mapped;
   unmap(queue, slot, mapped);
   return {};
 }

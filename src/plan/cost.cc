@@ -92,6 +92,9 @@ double port_us(const Rates& rates, const Target& target, const Shape& shape, con
                const Format& to) {
   const double us = std::max(cpu_us(rates, target, shape, from, to) - rates.call_us, 0.0);
   if (!on_device(from) && !on_device(to)) return us;
+  const DeviceFacts& facts = target.device->facts;
+  // The conversion reads or writes memory that the host shares.
+  if (facts.unified && us > 0) return us + facts.rates.crossing_us;
   return us +
          crossing_us(target.device->facts.rates, shape, on_device(from) ? from : to, on_device(to));
 }

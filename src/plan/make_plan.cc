@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // make_plan: offers, solve, insert conversions, convert the weights, lay out the arena, verify.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 
@@ -15,6 +14,7 @@
 #include "plan/memory.h"
 #include "plan/plan.h"
 #include "plan/report.h"
+#include "tensor/half_range.h"
 
 namespace stowage {
 
@@ -283,15 +283,10 @@ class Builder {
     plan_.steps.push_back(std::move(step));
   }
 
-  /// As devices store f16: finite values end at the largest of them.
   static std::shared_ptr<const Tensor> in_half_range(const std::shared_ptr<const Tensor>& values) {
-    constexpr float kLargest = 65504;
-    const auto too_large = [](float v) { return std::isfinite(v) && std::abs(v) > kLargest; };
-    if (std::ranges::none_of(values->as<float>(), too_large)) return values;
+    if (std::ranges::none_of(values->as<float>(), beyond_half)) return values;
     auto out = std::make_shared<Tensor>(*values);
-    for (float& v : out->as<float>()) {
-      if (too_large(v)) v = std::copysign(kLargest, v);
-    }
+    clip_to_half(out->as<float>());
     return out;
   }
 

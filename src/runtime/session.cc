@@ -16,6 +16,7 @@
 #include "plan/plan.h"
 #include "runtime/bound_step.h"
 #include "stowage/model.h"
+#include "tensor/half_range.h"
 
 namespace stowage {
 
@@ -146,6 +147,23 @@ class Lent {
   DeviceSession::Mapped mapped_;
 };
 
+/// What a caller gives.
+struct Source {
+  DType dtype;
+  Mapping mapping;
+  const std::byte* data;
+  ScalarMap map;
+};
+
+/// In the layout of a slot of halves, as its device would store it.
+Tensor in_half_range(const Source& from, const Slot& to, ThreadPool& pool) {
+  Tensor wide(DType::f32, to.mapping.shape(), to.mapping.layout());
+  Conversion(from.dtype, from.mapping, DType::f32, wide.mapping(), from.map)
+      .run(from.data, wide.data(), &pool);
+  clip_to_half(wide.as<float>());
+  return wide;
+}
+
 void expect_data(const std::byte* data, const Mapping& mapping) {
   if (data == nullptr && mapping.cells() > 0) fail(ErrorCode::usage, "its data is a null pointer");
 }
@@ -189,28 +207,34 @@ void Session::set_input(int i, const TensorView& view, std::span<const float> me
     fail(ErrorCode::bad_input, "'", port.name, "' is ", dtype_name(port.dtype), ", not ",
          dtype_name(view.dtype));
   }
-  ScalarMap map{mean, norm, Axis("c")};
+  const Source given{view.dtype, mapping, view.data, {mean, norm, Axis("c")}};
   for (int slot : s.plan->inputs[idx(i)].slots) {
     const Slot& to = s.plan->slots[idx(slot)];
-    const Conversion conversion(view.dtype, mapping, to.dtype, to.mapping, map);
+    std::optional<Tensor> clipped;
+    if (to.place.device != 0 && to.dtype == DType::f16 && view.dtype != DType::f16) {
+      clipped = in_half_range(given, to, s.pool);
+    }
+    const Source from =
+        clipped ? Source{DType::f32, clipped->mapping(), clipped->data(), {}} : given;
+    const Conversion conversion(from.dtype, from.mapping, to.dtype, to.mapping, from.map);
     if (to.place.device == 0) {
-      conversion.run(view.data, s.slots[idx(slot)], &s.pool);
+      conversion.run(from.data, s.slots[idx(slot)], &s.pool);
       continue;
     }
     if (const Lent lent(*s.there, slot, true); lent) {
-      Conversion(view.dtype, mapping, to.dtype, lent.mapping(to), map)
-          .run(view.data, lent.data(), &s.pool);
+      Conversion(from.dtype, from.mapping, to.dtype, lent.mapping(to), from.map)
+          .run(from.data, lent.data(), &s.pool);
       continue;
     }
     if (s.uploads && s.given[idx(i)]) s.wait();
     // The caller's tails need not be zero.
     if (conversion.is_alias() && to.mapping.bijective()) {
-      s.there->upload(slot, view.data);
+      s.there->upload(slot, from.data);
       s.wait();
       continue;
     }
     Tensor& staged = s.staging(slot);
-    conversion.run(view.data, staged.data(), &s.pool);
+    conversion.run(from.data, staged.data(), &s.pool);
     s.uploads = true;
     s.there->upload(slot, staged.data());
   }

@@ -54,8 +54,8 @@ TEST(DeviceElementwise, HalvesStayFinite) {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   OpCase c{.op = "add"};
-  c.inputs = {In::of(op_test::floats_tensor({7}, {1, -6e4f, 5e4f, nan, 65504, 1, 3}), false),
-              In::of(op_test::floats_tensor({7}, {-3.4e38f, -6e4f, 5e4f, 1, 0, -inf, 4}), true)};
+  c.inputs = {In::of(op_test::floats_tensor({7}, {1, -7e4f, 5e4f, nan, 65504, 1, 3}), false),
+              In::of(op_test::floats_tensor({7}, {-3.4e38f, -1, 5e4f, 1, 0, -inf, 4}), true)};
   const std::vector<float> want = {-65503, -65504, 65504, nan, 65504, -inf, 7};
   for (const auto memory : {DeviceOptions::Memory::image, DeviceOptions::Memory::buffer}) {
     op_test::OpGraph g(c);
