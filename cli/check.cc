@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stowage check: ONNX backend-test folders, model.onnx beside test_data_set_N.
+// stowage check: ONNX backend-test folders, model.onnx beside test_data_set_N, and folders of a
+// .param of ncnn beside arrays of its blobs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,7 +16,9 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/compare.h"
+#include "cli/data.h"
 #include "cli/deploy.h"
+#include "cli/io/file.h"
 #include "cli/model.h"
 #include "stowage/inspect.h"
 
@@ -51,13 +54,19 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return list;
 }
 
+/// Files of models.
 void find_models(const fs::path& folder, int depth, std::vector<fs::path>& found) {
   if (fs::exists(folder / kModelFile)) {
-    found.push_back(folder);
+    found.push_back(folder / kModelFile);
     return;
   }
-  if (depth == 0) return;
-  for (const fs::path& entry : entries(folder)) {
+  const std::vector<fs::path> all = entries(folder);
+  const std::size_t before = found.size();
+  for (const fs::path& entry : all) {
+    if (entry.extension() == ".param") found.push_back(entry);
+  }
+  if (depth == 0 || found.size() > before) return;
+  for (const fs::path& entry : all) {
     std::error_code ignored;
     if (fs::is_directory(entry, ignored)) find_models(entry, depth - 1, found);
   }
@@ -90,6 +99,17 @@ std::vector<NamedTensor> read_tensors(const fs::path& set, std::string_view kind
   }
 }
 
+/// input_data.npy, output_prob.npy, ... of those names; what has no file is left out.
+std::vector<NamedTensor> read_arrays(const fs::path& folder, std::string_view kind,
+                                     std::span<const std::string> names) {
+  std::vector<NamedTensor> tensors;
+  for (const std::string& name : names) {
+    const fs::path file = folder / text(kind, "_", safe_file_name(name), ".npy");
+    if (fs::exists(file)) tensors.push_back({name, *read_input(name, file.string()).tensor});
+  }
+  return tensors;
+}
+
 /// The input that item `k` is for: by its name, else by its place.
 std::string input_name(const NamedTensor& item, std::size_t k,
                        const std::vector<ModelInput>& inputs) {
@@ -110,16 +130,21 @@ bool is_integer(const Tensor& tensor) {
   return tensor.dtype() == DType::i64 || tensor.dtype() == DType::i32;
 }
 
-/// One folder.
+/// One model with the data in its folder.
 class Case {
  public:
-  Case(const fs::path& folder, const CheckOptions& options) : folder_(folder), options_(options) {
-    options_.model = (folder / kModelFile).string();
+  Case(const fs::path& model, const CheckOptions& options)
+      : folder_(model.parent_path()), options_(options) {
+    options_.model = model.string();
   }
 
   /// Empty, or what is wrong.
   std::string run() {
     inputs_ = model_ports(options_.model).inputs;
+    if (is_param_file(options_.model)) {
+      run_on(read_arrays(folder_, "input", names_of(inputs_)));
+      return compare(read_arrays(folder_, "output", names_of(session_->outputs())));
+    }
     std::vector<std::pair<int, fs::path>> sets;
     for (const fs::path& entry : entries(folder_)) {
       const std::optional<int> n = number_behind(entry.filename().string(), "test_data_set_");
@@ -136,7 +161,11 @@ class Case {
 
  private:
   std::string run_set(const fs::path& set) {
-    const std::vector<NamedTensor> given = read_tensors(set, "input");
+    run_on(read_tensors(set, "input"));
+    return compare(read_tensors(set, "output"));
+  }
+
+  void run_on(const std::vector<NamedTensor>& given) {
     Shapes shapes;
     std::vector<std::string> names;
     for (std::size_t k = 0; k < given.size(); ++k) {
@@ -155,7 +184,6 @@ class Case {
                          format_order(DataFormat::none, port.data_format, tensor.shape().rank())));
     }
     session_->run();
-    return compare(read_tensors(set, "output"));
   }
 
   /// A session; what the model can be planned only with becomes constant: short lists of integers
@@ -187,18 +215,24 @@ class Case {
 
   std::string compare(const std::vector<NamedTensor>& expected) const {
     const std::span<const Port> ports = session_->outputs();
-    if (expected.empty()) return "there is no output_0.pb to compare with";
+    const bool by_name = is_param_file(options_.model);
+    if (expected.empty()) {
+      return by_name ? "there is no output_BLOB.npy to compare with"
+                     : "there is no output_0.pb to compare with";
+    }
     if (expected.size() > ports.size()) {
       return text("there are ", expected.size(), " expected outputs but the model has ",
                   ports.size());
     }
     for (std::size_t k = 0; k < expected.size(); ++k) {
-      const Tensor actual = session_->output(static_cast<int>(k));
+      const int output = by_name ? session_->output_index(expected[k].name) : static_cast<int>(k);
+      const Tensor actual = session_->output(output);
       const Tolerance tolerance{options_.rtol, options_.atol};
       const std::string problem = options_.cosine.has_value()
                                       ? dissimilarity(actual, expected[k].tensor, *options_.cosine)
                                       : difference(actual, expected[k].tensor, tolerance);
-      if (!problem.empty()) return text("output '", ports[k].name, "' ", problem);
+      if (problem.empty()) continue;
+      return text("output '", ports[static_cast<std::size_t>(output)].name, "' ", problem);
     }
     return "";
   }
@@ -277,31 +311,32 @@ int run(CheckOptions options, const Streams& streams) {
   }
   open_device(options);
   if (!options.deploy.empty()) return run_deployments(options, streams);
-  std::vector<fs::path> folders;
+  std::vector<fs::path> models;
   for (const std::string& folder : options.folders) {
     if (!fs::is_directory(folder)) {
       fail(ErrorCode::bad_input, "'", folder, "' is no folder; give one that holds ", kModelFile,
-           ", or a folder of such folders");
+           " or a .param, or a folder of such folders");
     }
-    const std::size_t before = folders.size();
+    const std::size_t before = models.size();
     // Without the slash at the end, or the last part of the path would be empty.
-    find_models(fs::path(folder + "/.").lexically_normal().parent_path(), kMaxDepth, folders);
-    if (folders.size() == before) {
-      fail(ErrorCode::bad_input, "'", folder, "' holds no ", kModelFile, ", nor do its folders");
+    find_models(fs::path(folder + "/.").lexically_normal().parent_path(), kMaxDepth, models);
+    if (models.size() == before) {
+      fail(ErrorCode::bad_input, "'", folder, "' holds no ", kModelFile,
+           " and no .param, nor do its folders");
     }
   }
   Counts counts;
   const Stopwatch watch;
   bool progress = false;
-  for (std::size_t i = 0; i < folders.size(); ++i) {
+  for (std::size_t i = 0; i < models.size(); ++i) {
     const std::string name =
-        one_line(fs::absolute(folders[i]).lexically_normal().filename().string());
+        one_line(model_name(fs::absolute(models[i]).lexically_normal().string()));
     if (streams.err_is_terminal && watch.ms() > kQuietMs) {
-      streams.err << fmt::format("\r\033[K{} of {}: {}", i + 1, folders.size(), name) << std::flush;
+      streams.err << fmt::format("\r\033[K{} of {}: {}", i + 1, models.size(), name) << std::flush;
       progress = true;
     }
     const std::string line = line_of(
-        name, [&] { return Case(folders[i], options).run(); }, counts);
+        name, [&] { return Case(models[i], options).run(); }, counts);
     if (progress) streams.err << "\r\033[K" << std::flush;
     streams.out << line << std::endl;
   }
@@ -316,7 +351,8 @@ Command add_check(CLI::App& app, const Streams& streams) {
       app.add_subcommand("check", "Compare models with the outputs that are kept beside them");
   command->footer(
       "A folder holds model.onnx and test_data_set_N/input_K.pb and output_K.pb, as ONNX's own\n"
-      "tests do; folders of such folders are searched. Floating-point elements may differ by\n"
+      "tests do, or a .param of ncnn and its .bin beside input_BLOB.npy and output_BLOB.npy;\n"
+      "folders of such folders are searched. Floating-point elements may differ by\n"
       "atol + rtol * the largest magnitude of the expected output; all others must be equal.\n"
       "With --deploy, outputs must reach the cosine similarity that the file asks for.\n"
       "The exit code is 1 when a folder or a model failed.");

@@ -104,7 +104,7 @@ TEST(Cli, RefusalsHaveACodeAndOneLine) {
       {{"run", "{F}/text.onnx"}, 3, "text.onnx"},
       {{"plan", "{F}/text.onnx"}, 3, "text.onnx"},
       {{"bench", "{F}/text.onnx"}, 3, "text.onnx"},
-      {{"run", "{F}/m.param"}, 4, "param"},
+      {{"run", "{F}/m.mnn"}, 4, "ncnn"},
       {{"plan", "{F}/m.onnx", "--planner", "best"}, 2, "optimal"},
       {{"run", "{F}/m.onnx", "--device", "opencl:1"}, 5, "--device cpu"},
       {{"run", "{F}/m.onnx", "--device", "gpu"}, 2, "gpu"},

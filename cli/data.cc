@@ -120,6 +120,7 @@ std::vector<std::int64_t> array_extents(const ModelOptions& options, InputData& 
     extents = bound();
   }
   if (extents.has_value()) return *std::move(extents);
+  if (input.hint) return {shape.extents().begin(), shape.extents().end()};
   fail(ErrorCode::bad_input, "'", data.file, "' has shape ", shape.extents(), " but input '",
        input.name, "' wants ", extents_text(input.extents), "; ",
        advice(options, input, said, shape.extents()));
@@ -138,6 +139,7 @@ void bind_data(const ModelOptions& options, ModelPorts& model, std::vector<Input
     if (given != shapes.end()) {
       input.extents = given->second;
       input.has_shape = true;
+      input.hint = false;
     }
     const auto said = formats.find(input.name);
     shapes[input.name] = item.picture.has_value()
@@ -149,6 +151,7 @@ void bind_data(const ModelOptions& options, ModelPorts& model, std::vector<Input
 }
 
 std::string picture_input(std::span<const ModelInput> inputs) {
+  if (inputs.size() == 1 && !inputs[0].has_shape) return inputs[0].name;
   for (const std::size_t rank : {4, 3}) {
     for (const ModelInput& input : inputs) {
       if (input.extents.size() == rank && image_port(input.extents).has_value()) return input.name;

@@ -270,25 +270,25 @@ class Reader {
     if (const YamlNode* sum = find("model_sha256_checksum")) {
       out_.sha256 = lower(scalar(*sum));
       out_.sha256_line = sum->line;
-      if (out_.sha256.size() != 64 ||
-          out_.sha256.find_first_not_of("0123456789abcdef") != std::string::npos) {
+      const bool hex = out_.sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
+      if (out_.sha256.size() != 64 || !hex)
         refuse(sum->line, "a SHA-256 has 64 hexadecimal digits");
-      }
     }
     if (const YamlNode* platform = find("platform")) {
       const std::string word = lower(scalar(*platform));
       out_.platform_line = platform->line;
-      out_.platform = word == "onnx"     ? DataFormat::nchw
-                      : word == "tflite" ? DataFormat::nhwc
-                                         : DataFormat::none;
+      out_.platform = word == "onnx" || word == "ncnn" ? DataFormat::nchw
+                      : word == "tflite"               ? DataFormat::nhwc
+                                                       : DataFormat::none;
       if (out_.platform == DataFormat::none) {
         cannot(ErrorCode::unsupported, platform->line, "models of ", platform->text,
-               " cannot be read; convert it to ONNX or TFLite");
+               " cannot be read; convert it to ONNX, TFLite or ncnn");
       }
     }
     if (const YamlNode* weights = find("weight_file_path")) {
-      cannot(ErrorCode::unsupported, weights->line,
-             "a file of weights is not understood; an ONNX model names its own");
+      out_.weights = path(scalar(*weights), weights->line);
+      const std::string_view why = "a file of weights is for ncnn; an ONNX model names its own";
+      if (!is_param_file(out_.model)) cannot(ErrorCode::unsupported, weights->line, why);
     }
     const YamlNode* quantize = find("quantize");
     if (quantize != nullptr && scalar(*quantize) != "0") {

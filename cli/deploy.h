@@ -26,7 +26,7 @@ struct DeployedTensor {
 
 /// One model of a deployment file. Paths in it are ready to be opened.
 struct Deployment {
-  std::string file, name, model, sha256;
+  std::string file, name, model, weights, sha256;
   int model_line = 0, sha256_line = 0, platform_line = 0, data_type_line = 0;
   DataFormat platform = DataFormat::none;  ///< nchw: onnx, nhwc: tflite, none: not said
   std::vector<DeployedTensor> inputs, outputs;

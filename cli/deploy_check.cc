@@ -222,6 +222,7 @@ void apply_deployment(const Deployment& deployment, const ModelPorts& model,
          "; write platform: ", model.source == DataFormat::nhwc ? "tflite" : "onnx");
   }
   const std::vector<std::string> names = names_of(model.inputs);
+  if (options.weights.empty()) options.weights = deployment.weights;
   if (!options.threads.has_value()) options.threads = deployment.threads;
   if (!options.memory.has_value()) options.memory = deployment.memory;
   if (!options.data_type.has_value()) options.data_type = deployment.data_type;

@@ -39,13 +39,21 @@ std::pair<std::string, std::string> assign(std::string_view option, const std::s
 }
 
 void add_model_options(CLI::App* command, ModelOptions& options) {
-  command->add_option("MODEL", options.model, "The model, an ONNX or TFLite file")->required();
+  command
+      ->add_option("MODEL", options.model, "The model, an ONNX or TFLite file or a .param of ncnn")
+      ->required();
   command
       ->add_option("--shape", options.shapes,
                    "Extents of an input, such as data=1,3,224,224 or 1x3x224x224; the name may be "
                    "left out when there is one input. May be given for each input")
       ->type_name("NAME=SHAPE")
       ->allow_extra_args(false);
+  command
+      ->add_option("--weights", options.weights,
+                   "The .bin of an ncnn model (default: the one of the same name beside it)")
+      ->type_name("FILE");
+  command->add_flag("--generated-weights", options.generated_weights,
+                    "Make up the weights of an ncnn model and read no .bin: to measure times");
   command
       ->add_option("--planner", options.planner,
                    "optimal (the default), rule (MACE's lists and forward pass) or source (every "
@@ -182,6 +190,8 @@ Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
   ImportOptions import_options;
   import_options.shapes = shapes;
   import_options.known = known;
+  import_options.weights = options.weights;
+  import_options.generate_weights = options.generated_weights;
   prepared.graph = import_model(options.model, import_options);
   {
     const Trail trail("preparing", options.model);

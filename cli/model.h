@@ -25,6 +25,8 @@ using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 
 struct ModelOptions : DeviceArguments {
   std::string model, planner = "optimal", rates;
+  std::string weights;             ///< of an ncnn model, where they do not lie beside it
+  bool generated_weights = false;  ///< likewise, none are read
   std::vector<std::string> shapes, input_formats, output_formats;
   std::optional<int> threads;
   /// Of a deployment file; what the command line says wins.
@@ -32,7 +34,7 @@ struct ModelOptions : DeviceArguments {
   bool deployed = false;  ///< there is one
 };
 
-/// --shape, --device, --threads, --planner, --rates.
+/// --shape, --weights, --generated-weights, --device, --threads, --planner, --rates.
 void add_model_options(CLI::App* command, ModelOptions& options);
 /// --input-format, --output-format.
 void add_format_options(CLI::App* command, ModelOptions& options);

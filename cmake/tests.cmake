@@ -105,6 +105,9 @@ if(TARGET stowage_main)
            $<TARGET_FILE:stowage_main> ${PROJECT_SOURCE_DIR}/models/upscale_x2.onnx
            --shape image=1,3,48,64)
   set_tests_properties(plan_html PROPERTIES SKIP_REGULAR_EXPRESSION "skipped:" TIMEOUT 300)
+  add_test(NAME models_ncnn COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/check_ncnn.sh
+           $<TARGET_FILE:stowage_main> "${STOWAGE_TEST_DATA}")
+  set_tests_properties(models_ncnn PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no test data" TIMEOUT 600)
   foreach(threads 1 2)
     add_test(NAME models_${threads}_thread COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/check_models.sh
              $<TARGET_FILE:stowage_main> "${STOWAGE_TEST_DATA}" ${PROJECT_SOURCE_DIR}/build/zoo ${threads})

@@ -9,11 +9,17 @@
 namespace stowage::cli {
 
 ModelPorts model_ports(const std::string& path) {
-  for (const std::string_view other : {"param", "bin", "pb", "mnn", "pt", "pth"}) {
-    if (extension_of(path) == other) {
+  const std::string extension = extension_of(path);
+  if (extension == "bin" && !is_param_file(path)) {
+    const Trail trail("importing", path);
+    fail(ErrorCode::unsupported,
+         "a '.bin' holds the weights of an ncnn model; give the .param beside it");
+  }
+  for (const std::string_view other : {"pb", "mnn", "pt", "pth"}) {
+    if (extension == other) {
       const Trail trail("importing", path);
       fail(ErrorCode::unsupported, "a '.", other,
-           "' model is not read; export it as ONNX or TFLite");
+           "' model is not read; export it as ONNX, TFLite or ncnn");
     }
   }
   const ModelInfo info = inspect_model(path);
@@ -22,10 +28,15 @@ ModelPorts model_ports(const std::string& path) {
   for (const ModelInfo::Operand& operand : info.inputs) {
     ModelInput input{operand.name, operand.has_shape, {}, info.source_format};
     for (const ModelDim& dim : operand.dims) input.extents.push_back(dim.extent);
+    input.hint = info.format == "ncnn";
     ports.inputs.push_back(std::move(input));
   }
   for (const ModelInfo::Operand& operand : info.outputs) ports.outputs.push_back(operand.name);
   return ports;
+}
+
+bool is_param_file(std::string_view path) {
+  return path.ends_with(".param") || path.ends_with(".param.bin");
 }
 
 std::string extents_text(const std::vector<std::int64_t>& extents) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stowage/data_format.h"
@@ -17,6 +18,7 @@ struct ModelInput {
   /// In which the model has it, if it has a data format. Only the operators tell; until the model
   /// is imported this is what files of its kind have.
   DataFormat format = DataFormat::nchw;
+  bool hint = false;  ///< the file's extents bind nobody: data of any shape replaces them (ncnn)
 };
 
 struct ModelPorts {
@@ -25,9 +27,12 @@ struct ModelPorts {
   DataFormat source = DataFormat::nchw;  ///< the order in which the file keeps images
 };
 
-/// Throws Error(bad_input, limit), and Error(unsupported) for a model that is neither ONNX nor
-/// TFLite by its name.
+/// Throws Error(bad_input, limit), and Error(unsupported) for a model that by its name is neither
+/// ONNX nor TFLite nor ncnn.
 ModelPorts model_ports(const std::string& path);
+
+/// A .param of ncnn by its name: "x.param", "x.param.bin".
+bool is_param_file(std::string_view path);
 
 /// "[1, 3, ?, ?]"
 std::string extents_text(const std::vector<std::int64_t>& extents);

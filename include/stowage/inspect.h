@@ -15,8 +15,8 @@
 namespace stowage {
 
 struct ModelInfo {
-  std::string format;                           ///< "ONNX", "TFLite"
-  std::int64_t version = 0;                     ///< ONNX: of the IR; TFLite: of the schema
+  std::string format;                           ///< "ONNX", "TFLite", "ncnn"
+  std::int64_t version = 0;                     ///< ONNX: of the IR; TFLite: of the schema; ncnn: 0
   std::map<std::string, std::int64_t> opsets;   ///< ONNX: by domain, its own is "ai.onnx"
   std::string name;                             ///< of the graph; may be empty
   DataFormat source_format = DataFormat::nchw;  ///< in which files of this kind keep images
@@ -47,9 +47,10 @@ struct ModelInfo {
   std::int64_t parameter_bytes = 0;  ///< and what they take there; of strings nothing is counted
 };
 
-/// Reads an ONNX or a TFLite file, but no weights: those are as large as it claims. Operators that
-/// are not supported are listed with the others. Throws Error(bad_input) for what is no model,
-/// Error(unsupported) for a TFLite file of another version, Error(limit).
+/// Reads an ONNX or a TFLite file or ncnn's .param, but no weights: those are as large as it claims
+/// (ncnn's in 32 bits each). Operators that are not supported are listed with the others. Throws
+/// Error(bad_input) for what is no model, Error(unsupported) for a TFLite file of another version,
+/// Error(limit).
 ModelInfo inspect_model(const std::string& path, const Limits& limits = {});
 
 /// Reads a file that holds one ONNX TensorProto (.pb); row-major, axes a, b, c, ... `name`, when

@@ -31,6 +31,16 @@ struct Limits {
   int name_bytes = 4096;
 };
 
+/// How open_model reads a file. What is said of weights is for ncnn's .param files; Error(usage)
+/// with others.
+struct OpenOptions {
+  Limits limits;
+  /// The file of weights; empty: the .bin that has the .param's name and lies beside it.
+  std::string weights;
+  /// Weights are made up, the same every time, and no file of them is read: to measure times.
+  bool generate_weights = false;
+};
+
 /// A dim of a model input as the file has it.
 struct ModelDim {
   std::int64_t extent = -1;  ///< negative: open
@@ -52,11 +62,13 @@ struct SpecialiseOptions {
   std::map<std::string, Tensor> known;
 };
 
-/// Both in one, as SpecialiseOptions has them.
+/// Both in one, as SpecialiseOptions and OpenOptions have them.
 struct ImportOptions {
   std::map<std::string, std::vector<std::int64_t>> shapes;
   std::map<std::string, Tensor> known;
   Limits limits;
+  std::string weights;
+  bool generate_weights = false;
 };
 
 /// A model as its file has it, for whatever shapes, with its weights. Immutable: any number of
@@ -81,8 +93,10 @@ class Model {
   std::vector<std::string> outputs_;
 
  private:
-  friend std::shared_ptr<const Model> open_model(const std::string&, const Limits&);
+  friend std::shared_ptr<const Model> open_model(const std::string&, const OpenOptions&);
   friend std::shared_ptr<const Model> open_model(std::span<const std::byte>, const Limits&);
+  friend std::shared_ptr<const Model> open_model(std::span<const std::byte>,
+                                                 std::span<const std::byte>, const Limits&);
   friend std::shared_ptr<Graph> specialise(const Model&, const SpecialiseOptions&);
 
   virtual std::shared_ptr<Graph> graph(const SpecialiseOptions& options) const = 0;
@@ -90,12 +104,17 @@ class Model {
   std::string source_;  // the path, for messages
 };
 
-/// Reads an ONNX or a TFLite file; its bytes say which. All that does not depend on shapes is
-/// checked here, the rest by `specialise`. The file is not needed any longer when it returns.
-/// Throws Error(bad_input, unsupported, limit).
+/// Reads an ONNX or a TFLite file, or a .param of ncnn, text or binary; its bytes say which. All
+/// that does not depend on shapes is checked here, the rest by `specialise`. The file is not needed
+/// any longer when it returns. Throws Error(bad_input, unsupported, limit, usage).
+std::shared_ptr<const Model> open_model(const std::string& path, const OpenOptions& options);
 std::shared_ptr<const Model> open_model(const std::string& path, const Limits& limits = {});
 /// The same from memory. Weights in files of their own are Error(unsupported): there is no folder.
 std::shared_ptr<const Model> open_model(std::span<const std::byte> bytes,
+                                        const Limits& limits = {});
+/// ncnn's .param and .bin from memory.
+std::shared_ptr<const Model> open_model(std::span<const std::byte> param,
+                                        std::span<const std::byte> weights,
                                         const Limits& limits = {});
 
 /// The computation for one set of input shapes. Graphs share the weights of their model. A leading

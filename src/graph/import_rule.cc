@@ -19,6 +19,8 @@ Attributes as_attributes(std::initializer_list<NamedAttribute> list) {
 
 bool ImportNode::is_state(int) const { return false; }
 
+ValueId ImportNode::weight(int i) { fail(ErrorCode::bad_input, "it has no weights ", i); }
+
 bool ImportNode::is_read(int i) const { return i < output_count(); }
 
 std::vector<ValueId> ImportNode::node_inputs() {

@@ -65,6 +65,12 @@ class ImportNode {
   virtual ValueId channels_last(ValueId v) = 0;
   /// Output `i` of the operator is `v`.
   virtual void out(int i, ValueId v) = 0;
+
+  /// ncnn: how many weights the layer brings, in the order in which its file has them.
+  virtual int weight_count() const { return 0; }
+
+  /// Weight `i` as a constant. Throws Error(bad_input) when there is none.
+  virtual ValueId weight(int i);
   /// The file reads output `i`, or gives it to the user.
   virtual bool is_read(int i) const;
 

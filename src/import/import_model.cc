@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/trail.h"
+#include "import/ncnn_file.h"
 #include "import/readers.h"
 #include "import/tflite_file.h"
 
@@ -24,8 +25,12 @@ auto within_memory(F f) {
   }
 }
 
-std::shared_ptr<Model> open_file(const InputFile& file, const Limits& limits) {
-  return is_tflite(file) ? open_tflite(file, limits) : open_onnx(file, limits);
+std::shared_ptr<Model> open_file(const InputFile& file, const OpenOptions& options) {
+  if (is_ncnn(file)) return open_ncnn(file, options);
+  if (!options.weights.empty() || options.generate_weights) {
+    fail(ErrorCode::usage, "only models of ncnn have their weights in another file");
+  }
+  return is_tflite(file) ? open_tflite(file, options.limits) : open_onnx(file, options.limits);
 }
 
 }  // namespace
@@ -41,12 +46,16 @@ void check_names(const SpecialiseOptions& options, std::span<const ModelInput> i
   for (const auto& [name, tensor] : options.known) check(name);
 }
 
-std::shared_ptr<const Model> open_model(const std::string& path, const Limits& limits) {
+std::shared_ptr<const Model> open_model(const std::string& path, const OpenOptions& options) {
   const Trail trail("importing", path);
-  auto model =
-      within_memory([&] { return open_file(open_input(path, limits.file_bytes), limits); });
+  auto model = within_memory(
+      [&] { return open_file(open_input(path, options.limits.file_bytes), options); });
   model->source_ = path;
   return model;
+}
+
+std::shared_ptr<const Model> open_model(const std::string& path, const Limits& limits) {
+  return open_model(path, OpenOptions{.limits = limits});
 }
 
 std::shared_ptr<const Model> open_model(std::span<const std::byte> bytes, const Limits& limits) {
@@ -55,7 +64,21 @@ std::shared_ptr<const Model> open_model(std::span<const std::byte> bytes, const 
   auto model = within_memory([&] {
     const InputFile file(source, bytes);
     check_size(file, limits.file_bytes);
-    return open_file(file, limits);
+    return open_file(file, OpenOptions{.limits = limits});
+  });
+  model->source_ = source;
+  return model;
+}
+
+std::shared_ptr<const Model> open_model(std::span<const std::byte> param,
+                                        std::span<const std::byte> weights, const Limits& limits) {
+  const std::string source = "a model in memory";
+  const Trail trail("importing", source);
+  auto model = within_memory([&] {
+    const InputFile file(source, param);
+    check_size(file, limits.file_bytes);
+    if (!is_ncnn(file)) fail(ErrorCode::bad_input, "it is no .param file of ncnn");
+    return open_ncnn(file, InputFile("its weights", weights), limits);
   });
   model->source_ = source;
   return model;
@@ -67,7 +90,9 @@ std::shared_ptr<Graph> specialise(const Model& model, const SpecialiseOptions& o
 }
 
 std::shared_ptr<Graph> import_model(const std::string& path, const ImportOptions& options) {
-  return specialise(*open_model(path, options.limits), {options.shapes, options.known});
+  return specialise(
+      *open_model(path, OpenOptions{options.limits, options.weights, options.generate_weights}),
+      {options.shapes, options.known});
 }
 
 }  // namespace stowage

@@ -9,6 +9,8 @@
 #include "base/checked.h"
 #include "base/trail.h"
 #include "graph/op_def.h"
+#include "import/ncnn_file.h"
+#include "import/ncnn_weights.h"
 #include "import/onnx_file.h"
 #include "import/onnx_proto.h"
 #include "import/proto_file.h"
@@ -187,12 +189,37 @@ ModelInfo inspect_tflite(const InputFile& from, const Limits& limits) {
   return info;
 }
 
+ModelInfo inspect_ncnn(const InputFile& file, const Limits& limits) {
+  ImportBudget budget(limits);
+  const std::vector<NcnnLayer> layers = read_ncnn_file(file, budget);
+  ModelInfo info;
+  info.format = "ncnn";
+  Operators operators;
+  for (const NcnnLayer& layer : layers) {
+    const Trail trail("node", layer.name, layer.type);
+    if (layer.type != "Input") operators.add("ncnn", layer.type, ncnn_unsupported(layer));
+    // Of how many bits they are only the file of weights says; here all are f32.
+    for (const NcnnWeight& w : ncnn_weights(layer)) add_parameters(info, w.extents, 32);
+  }
+  info.operators = operators.take();
+  for (const NcnnPort& port : ncnn_inputs(layers)) {
+    ModelInfo::Operand operand{port.name, DType::f32, !port.dims.empty(), {}};
+    for (const std::int64_t e : port.dims) operand.dims.push_back({e, ""});
+    info.inputs.push_back(std::move(operand));
+  }
+  for (const std::string& name : ncnn_outputs(layers)) {
+    info.outputs.push_back({name, DType::f32, false, {}});
+  }
+  return info;
+}
+
 }  // namespace
 
 ModelInfo inspect_model(const std::string& path, const Limits& limits) {
   const Trail trail("importing", path);
   try {
     const InputFile file = open_input(path, limits.file_bytes);
+    if (is_ncnn(file)) return inspect_ncnn(file, limits);
     return is_tflite(file) ? inspect_tflite(file, limits) : inspect_onnx(file, limits);
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::limit, "the model does not fit into memory");

@@ -10,6 +10,7 @@
 #include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/ncnn/rules.h"
 #include "ops/scale_shift/scale_shift.h"
 #include "ops/shapes.h"
 
@@ -229,17 +230,19 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
 }
 
-constexpr OpDef kBatchNorm[] = {{.name = "batch_norm",
-                                 .aliases = onnx<"BatchNormalization", import_batch_norm>,
-                                 .category = Category::transposable,
-                                 .mace = "BatchNorm",
-                                 .infer = infer,
-                                 .scale_shift = scale_shift,
-                                 .reference = reference,
-                                 .offers = offers,
-                                 .kernels = kKernels,
-                                 .device_kernels = kDeviceKernels,
-                                 .axes = link_images}};
+constexpr OpDef kBatchNorm[] = {
+    {.name = "batch_norm",
+     .aliases =
+         named<Onnx<"BatchNormalization", import_batch_norm>, Ncnn<"BatchNorm", ncnn::batch_norm>>,
+     .category = Category::transposable,
+     .mace = "BatchNorm",
+     .infer = infer,
+     .scale_shift = scale_shift,
+     .reference = reference,
+     .offers = offers,
+     .kernels = kKernels,
+     .device_kernels = kDeviceKernels,
+     .axes = link_images}};
 
 }  // namespace
 

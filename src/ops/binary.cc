@@ -5,6 +5,7 @@
 #include "kernels/elementwise/map.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/ncnn/rules.h"
 #include "ops/scale_shift/scale_shift.h"
 #include "ops/shapes.h"
 
@@ -490,7 +491,9 @@ constexpr OpDef record(std::string_view name, std::string_view mace,
 }
 
 constexpr OpDef kBinary[] = {
-    record("add", "Eltwise", named<Onnx<"Add", import_binary>, Tflite<"ADD", takes<2>>>,
+    record("add", "Eltwise",
+           named<Onnx<"Add", import_binary>, Tflite<"ADD", takes<2>>,
+                 Ncnn<"BinaryOp", ncnn::binary_op>, Ncnn<"Bias", ncnn::bias>>,
            infer_binary, reference<Add>, fast<Fn::add>, pair_post<Post::Kind::add>,
            add_scale_shift),
     record("sub", "Eltwise",
@@ -499,27 +502,32 @@ constexpr OpDef kBinary[] = {
            infer_binary, reference<Sub>, fast<Fn::sub>, nullptr, sub_scale_shift),
     record(
         "mul", "Eltwise",
-        named<Onnx<"Mul", import_binary>, Tflite<"MUL", takes<2>>, Tflite<"SQUARE", import_square>>,
+        named<Onnx<"Mul", import_binary>, Tflite<"MUL", takes<2>>, Tflite<"SQUARE", import_square>,
+              Ncnn<"Scale", ncnn::scale>, Ncnn<"RotaryEmbed", ncnn::rotary_embed>>,
         infer_binary, reference<Mul>, fast<Fn::mul>, pair_post<Post::Kind::multiply>,
         mul_scale_shift),
     record("div", "Eltwise",
            named<Onnx<"Div", import_binary>, Tflite<"DIV", takes<2>>,
                  Tflite<"FLOOR_DIV", import_floor_div>>,
            infer_binary, reference<Div>, fast<Fn::div>, div_post, div_scale_shift),
-    record("pow", "Eltwise", named<Onnx<"Pow", import_binary>, Tflite<"POW", takes<2>>>, infer_pow,
-           pow_reference, fast_pow),
+    record("pow", "Eltwise",
+           named<Onnx<"Pow", import_binary>, Tflite<"POW", takes<2>>, Ncnn<"Power", ncnn::power>>,
+           infer_pow, pow_reference, fast_pow),
     record("mod", "", named<Onnx<"Mod">, Tflite<"FLOOR_MOD", import_floor_mod>>, infer_binary,
            mod_reference),
-    record("sum", "AddN", named<Onnx<"Sum">, Tflite<"ADD_N", import_add_n>>, infer_variadic,
-           variadic_reference<Add>, fast_chain<Fn::add>, pair_post<Post::Kind::add>),
+    record("sum", "AddN",
+           named<Onnx<"Sum">, Tflite<"ADD_N", import_add_n>, Ncnn<"Eltwise", ncnn::eltwise>>,
+           infer_variadic, variadic_reference<Add>, fast_chain<Fn::add>,
+           pair_post<Post::Kind::add>),
     record("min", "Eltwise", named<Onnx<"Min">, Tflite<"MINIMUM", takes<2>>>, infer_variadic,
            variadic_reference<Min>, fast_chain<Fn::min>),
     record("max", "Eltwise", named<Onnx<"Max">, Tflite<"MAXIMUM", takes<2>>>, infer_variadic,
            variadic_reference<Max>, fast_chain<Fn::max>),
     record("mean", "", onnx<"Mean">, infer_mean, mean_reference, fast_mean),
     record("prelu", "Activation",
-           named<Onnx<"PRelu", import_prelu>, Tflite<"PRELU", import_slopes>>, infer_prelu,
-           reference<Leak>, fast<Fn::prelu>, prelu_post),
+           named<Onnx<"PRelu", import_prelu>, Tflite<"PRELU", import_slopes>,
+                 Ncnn<"PReLU", ncnn::prelu>>,
+           infer_prelu, reference<Leak>, fast<Fn::prelu>, prelu_post),
 };
 
 }  // namespace

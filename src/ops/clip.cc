@@ -5,6 +5,7 @@
 #include "kernels/elementwise/map.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -76,19 +77,20 @@ void import_relu(ImportNode& node) {
   node.attrs.set("max", static_cast<float>(Most));
 }
 
-constexpr OpDef kClip[] = {{.name = "clip",
-                            .aliases = named<Onnx<"Clip">, Tflite<"RELU6", import_relu<0, 6>>,
-                                             Tflite<"RELU_N1_TO_1", import_relu<-1, 1>>,
-                                             Tflite<"RELU_0_TO_1", import_relu<0, 1>>>,
-                            .category = Category::transposable,
-                            .mace = "Eltwise",
-                            .infer = infer,
-                            .permute = permute_nothing,
-                            .reference = reference,
-                            .offers = offers,
-                            .kernels = elementwise_kernel("clip"),
-                            .device_kernels = kMapKernels,
-                            .post = post}};
+constexpr OpDef kClip[] = {
+    {.name = "clip",
+     .aliases = named<Onnx<"Clip">, Tflite<"RELU6", import_relu<0, 6>>,
+                      Tflite<"RELU_N1_TO_1", import_relu<-1, 1>>,
+                      Tflite<"RELU_0_TO_1", import_relu<0, 1>>, Ncnn<"Clip", ncnn::clip>>,
+     .category = Category::transposable,
+     .mace = "Eltwise",
+     .infer = infer,
+     .permute = permute_nothing,
+     .reference = reference,
+     .offers = offers,
+     .kernels = elementwise_kernel("clip"),
+     .device_kernels = kMapKernels,
+     .post = post}};
 
 }  // namespace
 

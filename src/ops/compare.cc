@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons, logic, selection: operators with bool on one side.
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -183,8 +184,9 @@ constexpr OpDef kCompare[] = {
            compare_reference<Equal>, "Eltwise"),
     record("less", named<Onnx<"Less">, Tflite<"LESS", takes<2>>>, infer_compare,
            compare_reference<Less>),
-    record("greater", named<Onnx<"Greater">, Tflite<"GREATER", takes<2>>>, infer_compare,
-           compare_reference<Greater>),
+    record("greater",
+           named<Onnx<"Greater">, Tflite<"GREATER", takes<2>>, Ncnn<"Threshold", ncnn::threshold>>,
+           infer_compare, compare_reference<Greater>),
     record("less_or_equal", named<Onnx<"LessOrEqual">, Tflite<"LESS_EQUAL", takes<2>>>,
            infer_compare, compare_reference<LessOrEqual>),
     record("greater_or_equal", named<Onnx<"GreaterOrEqual">, Tflite<"GREATER_EQUAL", takes<2>>>,

@@ -5,6 +5,7 @@
 #include "ops/box_copy/box_copy.h"
 #include "ops/device/device_offer.h"
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/relabel.h"
 #include "ops/shapes.h"
 
@@ -299,7 +300,7 @@ void import_split_v(ImportNode& node) {
 constexpr OpDef kOps[] = {
     {.name = "concat",
      .aliases = named<Onnx<"Concat">, Tflite<"CONCATENATION", import_concatenation>,
-                      Tflite<"PACK", import_pack>>,
+                      Tflite<"PACK", import_pack>, Ncnn<"Concat", ncnn::concat>>,
      .category = Category::transposable,
      .mace = "Concat",
      .infer = infer_concat,
@@ -310,8 +311,9 @@ constexpr OpDef kOps[] = {
      .device_kernels = std::span(kDeviceKernels).first<1>(),
      .axes = link_positions},
     {.name = "split",
-     .aliases = named<Onnx<"Split">, Tflite<"SPLIT", import_split>,
-                      Tflite<"SPLIT_V", import_split_v>, Tflite<"UNPACK", import_unpack>>,
+     .aliases =
+         named<Onnx<"Split">, Tflite<"SPLIT", import_split>, Tflite<"SPLIT_V", import_split_v>,
+               Tflite<"UNPACK", import_unpack>, Ncnn<"Slice", ncnn::slice>>,
      .category = Category::transposable,
      .mace = "Split",
      .infer = infer_split,

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -171,7 +172,8 @@ void import_shape(ImportNode& node) {
 
 constexpr OpDef kConstant[] = {
     {.name = "constant",
-     .aliases = named<Onnx<"Constant">, Tflite<"ZEROS_LIKE", import_zeros_like>>,
+     .aliases = named<Onnx<"Constant">, Tflite<"ZEROS_LIKE", import_zeros_like>,
+                      Ncnn<"MemoryData", ncnn::memory_data>, Ncnn<"PriorBox", ncnn::prior_box>>,
      .infer = infer_constant,
      .reference = constant_reference,
      .axes = link_nothing},

@@ -12,6 +12,7 @@
 #include "ops/conv/device_conv.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
+#include "ops/ncnn/rules.h"
 #include "ops/scale_shift/scale_shift.h"
 
 namespace stowage {
@@ -184,9 +185,16 @@ void import_depthwise_conv_2d(ImportNode& node) {
   node.out_image(node.emit("conv", {x, w, node.optional(2)}, node.attrs));
 }
 
-constexpr ForeignName kNames[] = {{"onnx", "Conv"},
-                                  {"tflite", "CONV_2D", import_conv_2d},
-                                  {"tflite", "DEPTHWISE_CONV_2D", import_depthwise_conv_2d}};
+constexpr ForeignName kNames[] = {
+    {"onnx", "Conv"},
+    {"tflite", "CONV_2D", import_conv_2d},
+    {"tflite", "DEPTHWISE_CONV_2D", import_depthwise_conv_2d},
+    {"ncnn", "Convolution", ncnn::convolution},
+    {"ncnn", "ConvolutionDepthWise", ncnn::convolution_depth_wise},
+    {"ncnn", "Convolution1D", ncnn::convolution_1d},
+    {"ncnn", "ConvolutionDepthWise1D", ncnn::convolution_depth_wise_1d},
+    {"ncnn", "Convolution3D", ncnn::convolution_3d},
+    {"ncnn", "ConvolutionDepthWise3D", ncnn::convolution_depth_wise_3d}};
 
 constexpr const KernelDef* kKernels[] = {&kConvBlocked, &kConvChannelsLast, &kConvDepthwise};
 constexpr const KernelDef* kDeviceKernels[] = {&kConvDevice, &kDepthwiseDevice};

@@ -16,6 +16,7 @@
 #include "ops/conv/device_conv.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
+#include "ops/ncnn/rules.h"
 #include "ops/scale_shift/scale_shift.h"
 
 namespace stowage {
@@ -211,8 +212,13 @@ void import_transpose_conv(ImportNode& node) {
                            {{"strides", strides}, {"pads", pads}, {"output_padding", extra}}));
 }
 
-constexpr ForeignName kNames[] = {{"onnx", "ConvTranspose"},
-                                  {"tflite", "TRANSPOSE_CONV", import_transpose_conv}};
+constexpr ForeignName kNames[] = {
+    {"onnx", "ConvTranspose"},
+    {"tflite", "TRANSPOSE_CONV", import_transpose_conv},
+    {"ncnn", "Deconvolution", ncnn::deconvolution},
+    {"ncnn", "DeconvolutionDepthWise", ncnn::deconvolution_depth_wise},
+    {"ncnn", "Deconvolution1D", ncnn::deconvolution_1d},
+    {"ncnn", "DeconvolutionDepthWise1D", ncnn::deconvolution_depth_wise_1d}};
 
 constexpr OpDef kOps[] = {{
     .name = "conv_transpose",

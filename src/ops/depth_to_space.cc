@@ -3,6 +3,7 @@
 #include "ops/box_copy/box_copy.h"
 #include "ops/device/device_offer.h"
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/relabel.h"
 #include "ops/shapes.h"
 
@@ -279,7 +280,8 @@ constexpr OpDef kDepthToSpace[] = {
     {.name = "depth_to_space",
      .aliases =
          named<Onnx<"DepthToSpace">, Tflite<"DEPTH_TO_SPACE", import_blocks<"depth_to_space">>,
-               Tflite<"BATCH_TO_SPACE_ND", import_batch_to_space>>,
+               Tflite<"BATCH_TO_SPACE_ND", import_batch_to_space>,
+               Ncnn<"PixelShuffle", ncnn::pixel_shuffle>>,
      .category = Category::fixed,
      .mace = "DepthToSpace",
      .infer = infer_depth_to_space,
@@ -291,7 +293,7 @@ constexpr OpDef kDepthToSpace[] = {
     {.name = "space_to_depth",
      .aliases =
          named<Onnx<"SpaceToDepth">, Tflite<"SPACE_TO_DEPTH", import_blocks<"space_to_depth">>,
-               Tflite<"SPACE_TO_BATCH_ND", import_space_to_batch>>,
+               Tflite<"SPACE_TO_BATCH_ND", import_space_to_batch>, Ncnn<"Reorg", ncnn::reorg>>,
      .category = Category::fixed,
      .mace = "SpaceToDepth",
      .infer = infer_space_to_depth,

@@ -5,6 +5,7 @@
 #include "ops/device/device_offer.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -108,7 +109,7 @@ constexpr OpDef kExpand[] = {
      .device_kernels = kMapKernels,
      .axes = link_elementwise},
     {.name = "tile",
-     .aliases = named<Onnx<"Tile">, Tflite<"TILE", import_tile>>,
+     .aliases = named<Onnx<"Tile">, Tflite<"TILE", import_tile>, Ncnn<"Tile", ncnn::tile>>,
      .category = Category::transposable,
      .mace = "Tile",
      .infer = infer_tile,

@@ -3,6 +3,7 @@
 #include "ops/box_copy/box_copy.h"
 #include "ops/device/device_offer.h"
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/relabel.h"
 #include "ops/shapes.h"
 
@@ -249,8 +250,9 @@ void import_embedding_lookup(ImportNode& node) {
 
 constexpr OpDef kGather[] = {
     {.name = "gather",
-     .aliases = named<Onnx<"Gather">, Tflite<"GATHER", import_gather>,
-                      Tflite<"EMBEDDING_LOOKUP", import_embedding_lookup>>,
+     .aliases =
+         named<Onnx<"Gather">, Tflite<"GATHER", import_gather>,
+               Tflite<"EMBEDDING_LOOKUP", import_embedding_lookup>, Ncnn<"Embed", ncnn::embed>>,
      .infer = infer_gather,
      .reference = gather_reference,
      .offers = gather_offers,

@@ -12,6 +12,7 @@
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
 #include "ops/gemm/device_gemm.h"
+#include "ops/ncnn/rules.h"
 #include "ops/scale_shift/scale_shift.h"
 
 namespace stowage {
@@ -171,7 +172,9 @@ void import_fully_connected(ImportNode& node) {
 }
 
 constexpr ForeignName kNames[] = {{"onnx", "Gemm"},
-                                  {"tflite", "FULLY_CONNECTED", import_fully_connected}};
+                                  {"tflite", "FULLY_CONNECTED", import_fully_connected},
+                                  {"ncnn", "InnerProduct", ncnn::inner_product},
+                                  {"ncnn", "Gemm", ncnn::gemm}};
 
 constexpr OpDef kOps[] = {{
     .name = "gemm",

@@ -12,6 +12,7 @@
 
 #include "ops/conv/window.h"
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -291,7 +292,8 @@ void import_sequence_lstm(ImportNode& node) {
 }
 
 constexpr ForeignName kNames[] = {{"onnx", "LSTM"},
-                                  {"tflite", "UNIDIRECTIONAL_SEQUENCE_LSTM", import_sequence_lstm}};
+                                  {"tflite", "UNIDIRECTIONAL_SEQUENCE_LSTM", import_sequence_lstm},
+                                  {"ncnn", "LSTM", ncnn::lstm}};
 
 constexpr OpDef kOps[] = {{.name = "lstm",
                            .aliases = kNames,

@@ -12,6 +12,7 @@
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
 #include "ops/gemm/device_gemm.h"
+#include "ops/ncnn/rules.h"
 #include "ops/scale_shift/scale_shift.h"
 
 namespace stowage {
@@ -216,7 +217,8 @@ void import_batch_matmul(ImportNode& node) {
 }
 
 constexpr ForeignName kNames[] = {{"onnx", "MatMul"},
-                                  {"tflite", "BATCH_MATMUL", import_batch_matmul}};
+                                  {"tflite", "BATCH_MATMUL", import_batch_matmul},
+                                  {"ncnn", "MatMul", ncnn::matmul}};
 
 constexpr OpDef kOps[] = {{
     .name = "matmul",

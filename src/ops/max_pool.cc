@@ -8,6 +8,7 @@
 #include "graph/op_def.h"
 #include "kernels/window/pool_device.h"
 #include "ops/conv/pool.h"
+#include "ops/ncnn/rules.h"
 
 namespace stowage {
 
@@ -106,7 +107,9 @@ void import_pool_2d(ImportNode& node) {
 
 constexpr ForeignName kNames[] = {{"onnx", "MaxPool"},
                                   {"onnx", "GlobalMaxPool", make_global},
-                                  {"tflite", "MAX_POOL_2D", import_pool_2d}};
+                                  {"tflite", "MAX_POOL_2D", import_pool_2d},
+                                  {"ncnn", "Pooling", ncnn::pooling},
+                                  {"ncnn", "Pooling1D", ncnn::pooling_1d}};
 
 constexpr const KernelDef* kKernels[] = {&kMaxPool[0], &kMaxPool[1]};
 

@@ -11,6 +11,7 @@
 #include "ops/device/device_rows.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/ncnn/rules.h"
 #include "ops/scale_shift/scale_shift.h"
 #include "ops/shapes.h"
 
@@ -320,7 +321,8 @@ void lrn_offers(const OfferRequest& request, std::vector<Offer>& out) {
 
 constexpr OpDef kNorm[] = {
     {.name = "instance_norm",
-     .aliases = onnx<"InstanceNormalization">,
+     .aliases = named<Onnx<"InstanceNormalization">, Ncnn<"InstanceNorm", ncnn::instance_norm>,
+                      Ncnn<"GroupNorm", ncnn::group_norm>, Ncnn<"MVN", ncnn::mvn>>,
      .category = Category::fixed,
      .mace = "InstanceNorm",
      .infer = infer_instance,
@@ -332,7 +334,8 @@ constexpr OpDef kNorm[] = {
      .device_kernels = kNormDeviceKernels,
      .axes = link_images},
     {.name = "layer_norm",
-     .aliases = onnx<"LayerNormalization">,
+     .aliases = named<Onnx<"LayerNormalization">, Ncnn<"LayerNorm", ncnn::layer_norm>,
+                      Ncnn<"RMSNorm", ncnn::rms_norm>>,
      .category = Category::source,
      .infer = infer_layer,
      .scaled_axes = layer_axes,
@@ -343,7 +346,7 @@ constexpr OpDef kNorm[] = {
      .device_kernels = kNormDeviceKernels,
      .axes = link_positions},
     {.name = "lrn",
-     .aliases = onnx<"LRN">,
+     .aliases = named<Onnx<"LRN">, Ncnn<"LRN", ncnn::lrn>>,
      .category = Category::fixed,
      .infer = infer_lrn,
      .reference = lrn_reference,

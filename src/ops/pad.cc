@@ -5,6 +5,7 @@
 #include "ops/box_copy/box_copy.h"
 #include "ops/device/device_offer.h"
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -236,8 +237,9 @@ constexpr Parameter kParameters[] = {{1, "pads"}, {3, "axes"}};
 
 constexpr OpDef kPad[] = {
     {.name = "pad",
-     .aliases = named<Onnx<"Pad", import_pad>, Tflite<"PAD", import_pairs>,
-                      Tflite<"PADV2", import_pairs>, Tflite<"MIRROR_PAD", import_mirror>>,
+     .aliases =
+         named<Onnx<"Pad", import_pad>, Tflite<"PAD", import_pairs>, Tflite<"PADV2", import_pairs>,
+               Tflite<"MIRROR_PAD", import_mirror>, Ncnn<"Padding", ncnn::padding>>,
      .category = Category::transposable,
      .mace = "Pad",
      .infer = infer,

@@ -6,6 +6,7 @@
 
 #include "ops/device/device_rows.h"
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -436,7 +437,8 @@ constexpr OpDef record(std::string_view name, std::string_view mace,
 
 constexpr OpDef kReduce[] = {
     record("reduce_sum", "Reduce",
-           named<Onnx<"ReduceSum">, Tflite<"SUM", import_reduce<"reduce_sum">>>,
+           named<Onnx<"ReduceSum">, Tflite<"SUM", import_reduce<"reduce_sum">>,
+                 Ncnn<"Reduction", ncnn::reduction>>,
            infer_reduce_numbers, reference<Sum>, offers<Reduction::sum>, kOnly<kReduceSum>,
            link_kept, kReduceDeviceKernels),
     record("reduce_mean", "Reduce",
@@ -449,7 +451,8 @@ constexpr OpDef kReduce[] = {
     record("reduce_l1", "", onnx<"ReduceL1">, infer_reduce_numbers, reference<L1>,
            offers<Reduction::l1>, kOnly<kReduceL1>, link_kept, kReduceDeviceKernels),
     record("reduce_l2", "",
-           named<Onnx<"ReduceL2">, Tflite<"L2_NORMALIZATION", import_l2_normalization>>,
+           named<Onnx<"ReduceL2">, Tflite<"L2_NORMALIZATION", import_l2_normalization>,
+                 Ncnn<"Normalize", ncnn::normalize>>,
            infer_reduce_numbers, reference<L2>, offers<Reduction::l2>, kOnly<kReduceL2>, link_kept,
            kReduceDeviceKernels),
     record("reduce_sum_square", "", onnx<"ReduceSumSquare">, infer_reduce_numbers,
@@ -466,12 +469,14 @@ constexpr OpDef kReduce[] = {
            named<Onnx<"ReduceMin">, Tflite<"REDUCE_MIN", import_reduce<"reduce_min">>>,
            infer_reduce, extreme_reference<false>, offers<Reduction::min>, kOnly<kReduceMin>,
            link_kept, kReduceDeviceKernels),
-    record("arg_max", "", named<Onnx<"ArgMax">, Tflite<"ARG_MAX", import_arg<"arg_max">>>,
+    record("arg_max", "",
+           named<Onnx<"ArgMax">, Tflite<"ARG_MAX", import_arg<"arg_max">>,
+                 Ncnn<"ArgMax", ncnn::arg_max>>,
            infer_arg, arg_reference<true>, arg_offers, kOnly<kArgMax>),
     record("arg_min", "", named<Onnx<"ArgMin">, Tflite<"ARG_MIN", import_arg<"arg_min">>>,
            infer_arg, arg_reference<false>, arg_offers, kOnly<kArgMin>),
-    record("cum_sum", "", onnx<"CumSum">, infer_cumulative, cumulative_reference<Sum>, nullptr, {},
-           link_positions),
+    record("cum_sum", "", named<Onnx<"CumSum">, Ncnn<"CumulativeSum", ncnn::cumulative_sum>>,
+           infer_cumulative, cumulative_reference<Sum>, nullptr, {}, link_positions),
     record("cum_prod", "", onnx<"CumProd">, infer_cumulative, cumulative_reference<Prod>, nullptr,
            {}, link_positions),
 };

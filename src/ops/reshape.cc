@@ -3,6 +3,7 @@
 // squeeze, unsqueeze, identity, dropout.
 #include "ops/device/device_offer.h"
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/relabel.h"
 #include "ops/shapes.h"
 
@@ -209,7 +210,8 @@ void import_expand_dims(ImportNode& node) {
 
 constexpr OpDef kReshape[] = {
     {.name = "reshape",
-     .aliases = named<Onnx<"Reshape">, Tflite<"RESHAPE", import_reshape>>,
+     .aliases =
+         named<Onnx<"Reshape">, Tflite<"RESHAPE", import_reshape>, Ncnn<"Reshape", ncnn::reshape>>,
      .mace = "Reshape",
      .infer = infer_reshape,
      .parameters = parameter<1, "shape">,
@@ -217,14 +219,14 @@ constexpr OpDef kReshape[] = {
      .offers = relabel_offers,
      .axes = link_nothing},
     {.name = "flatten",
-     .aliases = onnx<"Flatten">,
+     .aliases = named<Onnx<"Flatten">, Ncnn<"Flatten", ncnn::flatten>>,
      .mace = "Reshape",
      .infer = infer_flatten,
      .reference = copy_reference,
      .offers = relabel_offers,
      .axes = link_nothing},
     {.name = "squeeze",
-     .aliases = named<Onnx<"Squeeze">, Tflite<"SQUEEZE", takes<1>>>,
+     .aliases = named<Onnx<"Squeeze">, Tflite<"SQUEEZE", takes<1>>, Ncnn<"Squeeze", ncnn::squeeze>>,
      .mace = "Squeeze",
      .infer = infer_squeeze,
      .parameters = parameter<1, "axes">,
@@ -232,14 +234,16 @@ constexpr OpDef kReshape[] = {
      .offers = relabel_offers,
      .axes = link_kept},
     {.name = "unsqueeze",
-     .aliases = named<Onnx<"Unsqueeze">, Tflite<"EXPAND_DIMS", import_expand_dims>>,
+     .aliases = named<Onnx<"Unsqueeze">, Tflite<"EXPAND_DIMS", import_expand_dims>,
+                      Ncnn<"ExpandDims", ncnn::expand_dims>>,
      .infer = infer_unsqueeze,
      .parameters = parameter<1, "axes">,
      .reference = copy_reference,
      .offers = relabel_offers,
      .axes = link_kept},
     {.name = "identity",
-     .aliases = onnx<"Identity">,
+     .aliases = named<Onnx<"Identity">, Ncnn<"Split", ncnn::split>, Ncnn<"Noop", ncnn::noop>,
+                      Ncnn<"DeepCopy", ncnn::noop>>,
      .category = Category::transposable,
      .infer = infer_identity,
      .reference = copy_reference,
@@ -247,7 +251,7 @@ constexpr OpDef kReshape[] = {
      .axes = link_positions,
      .copies = true},
     {.name = "dropout",
-     .aliases = onnx<"Dropout", import_dropout>,
+     .aliases = named<Onnx<"Dropout", import_dropout>, Ncnn<"Dropout", ncnn::dropout>>,
      .category = Category::transposable,
      .infer = infer_dropout,
      .reference = dropout_reference,

@@ -9,6 +9,7 @@
 #include "ops/box_copy/box_copy.h"
 #include "ops/device/device_offer.h"
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -325,7 +326,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 constexpr ForeignName kAliases[] = {{"onnx", "Resize", import_resize},
                                     {"onnx", "Upsample", import_upsample},
                                     {"tflite", "RESIZE_BILINEAR", import_bilinear},
-                                    {"tflite", "RESIZE_NEAREST_NEIGHBOR", import_nearest}};
+                                    {"tflite", "RESIZE_NEAREST_NEIGHBOR", import_nearest},
+                                    {"ncnn", "Interp", ncnn::interp}};
 
 constexpr Parameter kParameters[] = {{1, "roi"}, {2, "scales"}, {3, "sizes"}};
 

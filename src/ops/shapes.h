@@ -32,6 +32,8 @@ template <FixedString Type, void (*Import)(ImportNode&) = nullptr>
 using Onnx = Foreign<"onnx", Type, Import>;
 template <FixedString Type, void (*Import)(ImportNode&) = nullptr>
 using Tflite = Foreign<"tflite", Type, Import>;
+template <FixedString Type, void (*Import)(ImportNode&) = nullptr>
+using Ncnn = Foreign<"ncnn", Type, Import>;
 
 /// named<Onnx<"Relu">, Tflite<"RELU">>: the aliases of an operator.
 template <class... Names>

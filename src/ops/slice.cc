@@ -3,6 +3,7 @@
 #include "ops/box_copy/box_copy.h"
 #include "ops/device/device_offer.h"
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -239,7 +240,8 @@ constexpr Parameter kParameters[] = {{1, "starts"}, {2, "ends"}, {3, "axes"}, {4
 
 constexpr OpDef kSlice[] = {{.name = "slice",
                              .aliases = named<Onnx<"Slice">, Tflite<"SLICE", import_slice>,
-                                              Tflite<"STRIDED_SLICE", import_strided_slice>>,
+                                              Tflite<"STRIDED_SLICE", import_strided_slice>,
+                                              Ncnn<"Crop", ncnn::crop>, Ncnn<"Flip", ncnn::flip>>,
                              .category = Category::transposable,
                              .infer = infer,
                              .parameters = kParameters,

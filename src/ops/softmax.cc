@@ -8,6 +8,7 @@
 #include "ops/device/device_rows.h"
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -136,7 +137,9 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
 constexpr OpDef kSoftmax[] = {
     {.name = "softmax",
      .aliases =
-         named<Onnx<"Softmax", import_softmax>, Tflite<"SOFTMAX", import_last_axis<"softmax">>>,
+         named<Onnx<"Softmax", import_softmax>, Tflite<"SOFTMAX", import_last_axis<"softmax">>,
+               Ncnn<"Softmax", ncnn::softmax>,
+               Ncnn<"MultiHeadAttention", ncnn::multi_head_attention>, Ncnn<"SDPA", ncnn::sdpa>>,
      .category = Category::transposable,
      .mace = "Softmax",
      .infer = infer,

@@ -2,6 +2,7 @@
 // A transpose renames axes. Moving bytes, where that is wanted, is the planner's conversion.
 #include "ops/device/device_offer.h"
 #include "ops/elements.h"
+#include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
 namespace stowage {
@@ -101,7 +102,9 @@ void import_transpose(ImportNode& node) {
 
 constexpr OpDef kTranspose[] = {
     {.name = "transpose",
-     .aliases = named<Onnx<"Transpose">, Tflite<"TRANSPOSE", import_transpose>>,
+     .aliases =
+         named<Onnx<"Transpose">, Tflite<"TRANSPOSE", import_transpose>,
+               Ncnn<"Permute", ncnn::permute>, Ncnn<"ShuffleChannel", ncnn::shuffle_channel>>,
      .category = Category::transposable,
      .mace = "Transpose",
      .infer = infer,
