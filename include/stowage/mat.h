@@ -114,7 +114,7 @@ class Mat : public MatShape {
   Mat(const Mat&) = default;
   Mat& operator=(const Mat&) = default;
 
-  // What was moved from is empty: it would take the memory for its caller's otherwise.
+  // std::move leaves an empty Mat: a header without an owner would be over memory of the caller.
   Mat(Mat&& other) noexcept : Mat() { swap(other); }
 
   Mat& operator=(Mat&& other) noexcept {
