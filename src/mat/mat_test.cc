@@ -360,6 +360,19 @@ TEST(MatTest, MemoryIsSharedWithTensors) {
   }
 }
 
+TEST(MatTest, WhatIsMovedFromIsEmpty) {
+  Mat frame(4, 3, 2);
+  frame.fill(1.0f);
+  const Mat queued = std::move(frame);
+  EXPECT_TRUE(frame.empty());  // NOLINT(bugprone-use-after-move): this is what is tested
+  frame.create(4, 3, 2);
+  frame.fill(2.0f);
+  EXPECT_EQ(queued.at<float>(0, 0, 0), 1.0f);
+  EXPECT_EQ(queued.use_count(), 1);
+  frame = std::move(frame.channel(1).clone());
+  EXPECT_EQ(frame.dims, 2);
+}
+
 TEST(MatTest, ViewsHaveTheNamedLayouts) {
   const struct {
     MatShape shape;

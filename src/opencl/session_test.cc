@@ -297,7 +297,9 @@ TEST_F(OpenCl, SharedMemoryIsLent) {
     session->download(i, found.data());
     EXPECT_EQ(found, sent) << "slot " << i;
     const DeviceSession::Mapped read = session->map(i, false);
-    ASSERT_NE(read.data, nullptr);
+    // A part of a larger image has other texels between its rows.
+    ASSERT_EQ(read.data != nullptr, i != slots[3]) << "slot " << i;
+    if (read.data == nullptr) continue;
     found.clear();
     for (const std::span<std::byte> row : rows_of(slot, read)) {
       found.insert(found.end(), row.begin(), row.end());
