@@ -230,9 +230,9 @@ void OpenClSession::tune(std::vector<Untuned> steps) {
     event.wait();
     return microseconds(event);
   };
-  // The first of two runs is one in which drivers complete a kernel.
   using Clock = std::chrono::steady_clock;
   Clock::time_point end;
+  // The first of two runs is one in which drivers complete a kernel, and is not counted.
   for (int round = 0; round < 2; ++round) {
     if (round == 1) end = Clock::now() + kTuningTime;
     for (Untuned& untuned : steps) {
