@@ -59,9 +59,10 @@ int dispatch(std::vector<std::string> arguments, const Streams& streams) {
   app.set_version_flag("--version", "stowage " STOWAGE_VERSION, "Print the version and leave");
   app.set_help_flag("-h,--help", "Print this help and leave");
   const Command commands[] = {
-      add_run(app, streams),     add_plan(app, streams),      add_bench(app, streams),
-      add_check(app, streams),   add_convert(app, streams),   add_layout(app, streams),
-      add_devices(app, streams), add_calibrate(app, streams), add_selftest(app, streams),
+      add_run(app, streams),      add_info(app, streams),    add_plan(app, streams),
+      add_bench(app, streams),    add_check(app, streams),   add_convert(app, streams),
+      add_layout(app, streams),   add_devices(app, streams), add_calibrate(app, streams),
+      add_selftest(app, streams),
   };
   const std::string first = arguments.empty() ? "" : arguments.front();
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back

@@ -35,6 +35,7 @@ struct Command {
 
 // One a file of that name.
 Command add_run(CLI::App& app, const Streams& streams);
+Command add_info(CLI::App& app, const Streams& streams);
 Command add_plan(CLI::App& app, const Streams& streams);
 Command add_bench(CLI::App& app, const Streams& streams);
 Command add_check(CLI::App& app, const Streams& streams);

@@ -35,7 +35,7 @@ TEST(Cli, RefusalsHaveACodeAndOneLine) {
     const char* words;
   } cases[] = {
       // The command line.
-      {{}, 2, "run, plan, bench"},
+      {{}, 2, "run, info, plan, bench"},
       {{"fly"}, 2, "no command 'fly'"},
       {{"--fly"}, 2, "--fly"},
       {{"layout"}, 2, "stowage layout --help"},
@@ -213,6 +213,12 @@ TEST(CliLayout, HeadersOfMats) {
        "dims 4, w 3, h 3, d 2, c 2, cstep 18, elemsize 8, elempack 2"},
       {"ncnn-batch-pack4", "n=3,c=6,h=3,w=5", "4",
        "c 2, cstep 15, elemsize 16, elempack 4, n 3, nstep 256"},
+      {"ncnn-batch-pack4", "n=1,c=6,h=3,w=5", "4",
+       "dims 3, w 5, h 3, d 1, c 2, cstep 15, elemsize 16, elempack 4"},
+      {"ncnn-2d-pack1", "w=3,h=6", "4",
+       "dims 2, w 3, h 6, d 1, c 1, cstep 20, elemsize 4, elempack 1"},
+      {"ncnn-3d-pack4", "w=5,h=3,c=6", "4",
+       "dims 3, w 5, h 3, d 1, c 2, cstep 15, elemsize 16, elempack 4"},
   };
 
   for (const auto& c : cases) {

@@ -194,20 +194,19 @@ std::string give_picture(Session& session, int index, const Picture& picture,
     fail(ErrorCode::usage, "input '", port.name, "' of shape ", port.shape.extents(),
          " takes no picture");
   }
-  const Picture fitted = fit_picture(picture, *image, how);
-  const TensorView view = picture_view(fitted, port.shape, *image);
-  std::vector<float> mean = how.mean, norm = how.norm;
-  const bool scaled = port.dtype == DType::f32 || !mean.empty() || !norm.empty();
-  if (scaled && mean.empty()) mean = {0};
-  if (scaled && norm.empty()) norm = {1.0f / 255};
-  give_scaled(session, index, view, mean, norm, port.shape.axis(image->channel_axis));
-  const bool fits_already = picture.width == fitted.width && picture.height == fitted.height;
-  const char* order = fitted.channels == 1 ? "gray" : how.pixel == PixelOrder::bgr ? "bgr" : "rgb";
+  Preprocess scale = how;
+  const bool scaled = port.dtype == DType::f32 || !how.mean.empty() || !how.norm.empty();
+  if (scaled && how.mean.empty()) scale.mean = {0};
+  if (scaled && how.norm.empty()) scale.norm = {1.0f / 255};
+  const Mat fitted = fit_picture(picture, *image, scale, port.dtype);
+  session.set_input(index, planes_view(fitted, port.dtype, port.shape, *image));
+  const bool fits_already = picture.width == fitted.w && picture.height == fitted.h;
+  const char* order = fitted.c == 1 ? "gray" : how.pixel == PixelOrder::bgr ? "bgr" : "rgb";
   return text(picture.width, " x ", picture.height,
               fits_already ? ""
                            : text(how.fit == ResizeFit::letterbox ? " letterboxed" : " stretched",
-                                  " to ", fitted.width, " x ", fitted.height),
-              ", ", order, scaled ? scale_words(mean, norm) : ", as it is");
+                                  " to ", fitted.w, " x ", fitted.h),
+              ", ", order, scaled ? scale_words(scale.mean, scale.norm) : ", as it is");
 }
 
 }  // namespace
@@ -314,8 +313,12 @@ Picture output_picture(const Tensor& output, OutputRange range, bool bgr, const 
   map.norm = norm;
   Conversion(tensor.dtype(), tensor.mapping(), view.dtype, view.mapping, map)
       .run(tensor.data(), picture.pixels.data());
-  if (bgr) swap_red_blue(picture);
-  return picture;
+  if (!bgr || picture.channels == 1) return picture;
+  Picture turned = picture;
+  MutablePixels stored = pixels_of(picture);
+  stored.format = PixelFormat::bgr;
+  convert_pixels(stored, pixels_of(turned));
+  return turned;
 }
 
 bool is_classification(const Port& port) {

@@ -342,10 +342,7 @@ class Reader {
       std::vector<int> values;  ///< empty: any from 0 on
       std::string_view listed, why;
     } keys[] = {
-        {"winograd",
-         {0, 2, 4},
-         "0, 2 or 4",
-         "there is no Winograd kernel, so convolutions run without"},
+        {"winograd", {0, 2, 4}, "0, 2 or 4", "tiles have 2x2 results, as with 2"},
         {"limit_opencl_kernel_time",
          {0, 1},
          "0 or 1",
@@ -364,8 +361,11 @@ class Reader {
           (!values.empty() && std::find(values.begin(), values.end(), value) == values.end())) {
         refuse(node->line, key, " '", node->text, "' is not possible; write ", listed);
       }
-      if (value != 0) {
-        out_.notes.push_back(text(file_, ":", node->line, ": ", key, " has no effect: ", why));
+      const bool winograd = key == "winograd";
+      if (winograd) out_.winograd = value != 0;
+      if (value != 0 && !(winograd && value == 2)) {
+        out_.notes.push_back(
+            text(file_, ":", node->line, ": ", key, " ", value, " has no effect: ", why));
       }
     }
   }

@@ -35,7 +35,7 @@ struct Deployment {
   std::optional<int> threads;
   /// What DeviceArguments would say.
   std::optional<std::string> device, memory, data_type;
-  bool or_cpu = false;
+  bool or_cpu = false, winograd = true;
   std::vector<std::string> ignored;  ///< MACE's keys that mean nothing here
   /// "FILE:LINE: why" of values that have no effect here.
   std::vector<std::string> notes;

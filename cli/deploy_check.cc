@@ -230,6 +230,7 @@ void apply_deployment(const Deployment& deployment, const ModelPorts& model,
     options.device = deployment.device;
     options.or_cpu = deployment.or_cpu;
   }
+  options.winograd = deployment.winograd;
   options.deployed = true;
   for (const DeployedTensor& tensor : deployment.inputs) {
     if (std::find(names.begin(), names.end(), tensor.name) == names.end()) {

@@ -271,9 +271,11 @@ TEST(Deploy, KeysOfADevice) {
       {"data_type: fp32_fp32", {}, {}, {}, "fp32", ""},
       {"data_type: fp16_fp32", "opencl", "opencl", {}, "fp16_fp32", ""},
       {"data_type: fp16_fp32", {}, {}, {}, "fp16_fp32", "d.yml:4: the CPU keeps fp32"},
-      {"winograd: 4", {}, {}, {}, {}, "d.yml:4: winograd has no effect: there is no Winograd"},
-      {"limit_opencl_kernel_time: 1", {}, {}, {}, {}, "d.yml:4: limit_opencl_kernel_time has no"},
-      {"opencl_queue_window_size: 8", {}, {}, {}, {}, "d.yml:4: opencl_queue_window_size has no"},
+      {"winograd: 4", {}, {}, {}, {}, "d.yml:4: winograd 4 has no effect: tiles have"},
+      {"winograd: 2", {}, {}, {}, {}, ""},
+      {"winograd: 0", {}, {}, {}, {}, ""},
+      {"limit_opencl_kernel_time: 1", {}, {}, {}, {}, "d.yml:4: limit_opencl_kernel_time 1 has no"},
+      {"opencl_queue_window_size: 8", {}, {}, {}, {}, "d.yml:4: opencl_queue_window_size 8 has no"},
   };
 
   const TestFolder folder;
@@ -292,6 +294,7 @@ TEST(Deploy, KeysOfADevice) {
     const std::string notes = deployment_notes(d, options);
     EXPECT_TRUE(holds(notes, c.notes)) << notes;
     EXPECT_EQ(notes.empty(), c.notes.empty()) << notes;
+    EXPECT_EQ(options.winograd, c.lines != "winograd: 0");
     // All that the command line says stays.
     options.memory = "image";
     options.data_type = "fp32";

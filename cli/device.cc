@@ -58,10 +58,11 @@ constexpr Limit kLimits[] = {{"image_width", &DeviceFacts::image_width},
                              {"local_bytes", &DeviceFacts::local_bytes}};
 
 /// Reads the file of --device-limits: keys are the names of DeviceFacts; those of DeviceRates stand
-/// under `rates`.
+/// under `rates`, and kernels to leave out under `avoid`.
 class LimitsFile {
  public:
-  LimitsFile(const std::string& file, DeviceFacts& facts) : file_(file), facts_(facts) {}
+  LimitsFile(const std::string& file, DeviceOptions& options)
+      : file_(file), facts_(options.facts), avoid_(options.avoid) {}
 
   void read() {
     const YamlNode all = read_yaml(file_);
@@ -96,6 +97,14 @@ class LimitsFile {
         if (known == device_rate_names().end()) refuse(rate, "there is no rate '", rate.key, "'");
         facts_.rates.*known->member = number<double>(rate, 1e-6, 1e9);
       }
+    } else if (node.key == "avoid") {
+      if (node.kind != Kind::list) refuse(node, "'avoid' is a list of kernels");
+      for (const YamlNode& kernel : node.items) {
+        if (kernel.kind != Kind::scalar || !kernel.text.starts_with("cl_")) {
+          refuse(kernel, "'", kernel.text, "' is no kernel of devices; write cl_conv");
+        }
+        avoid_.push_back(kernel.text);
+      }
     } else {
       refuse(node, "there is no limit '", node.key, "'; docs/opencl.md lists them");
     }
@@ -116,6 +125,7 @@ class LimitsFile {
 
   const std::string& file_;
   DeviceFacts& facts_;
+  std::vector<std::string>& avoid_;
 };
 
 }  // namespace
@@ -212,9 +222,10 @@ std::optional<DeviceOptions> device_options(const DeviceArguments& arguments,
     facts.rates = load_device_rates(rates, facts);
     options.avoid = failed_kernels(rates, facts);
   }
+  if (!arguments.winograd) options.avoid.emplace_back("cl_winograd");
   if (arguments.device_limits.empty()) return options;
   const DeviceFacts have = facts;
-  LimitsFile(arguments.device_limits, facts).read();
+  LimitsFile(arguments.device_limits, options).read();
   if (arguments.opened == nullptr) return options;
   // A plan that is made for more than the device has would be refused.
   facts.images &= have.images;

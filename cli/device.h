@@ -16,6 +16,7 @@ struct DeviceArguments {
   /// As said by the command line, else by a deployment file; nothing: cpu, any, fp32.
   std::optional<std::string> device, memory, data_type;
   std::string device_limits;
+  bool winograd = true;            ///< where it is faster; else not at all
   bool or_cpu = false;             ///< where `device` is not here, the CPU will do
   bool profile = false;            ///< the device measures its steps
   bool tune = false;               ///< and its groups, where they are not known

@@ -120,6 +120,17 @@ TEST(DeviceFiles, LimitsKeepImagesSmall) {
   EXPECT_TRUE(holds(plan("images: false\n"), "in a buffer"));
 }
 
+TEST(DeviceFiles, KernelsAreLeftOut) {
+  const TestFolder folder;
+  DeviceArguments arguments;
+  arguments.device = "opencl";
+  arguments.device_limits = folder.write("l.yaml", "avoid: [cl_conv, cl_pool]\n");
+  EXPECT_EQ(device_options(arguments, "default")->avoid,
+            (std::vector<std::string>{"cl_conv", "cl_pool"}));
+  arguments.winograd = false;
+  EXPECT_EQ(device_options(arguments, "default")->avoid.front(), "cl_winograd");
+}
+
 TEST(DeviceFiles, BadOnesAreToldByLine) {
   struct {
     std::string yaml, words;
@@ -142,6 +153,8 @@ TEST(DeviceFiles, BadOnesAreToldByLine) {
       {"image_width:", "'image_width' is no number"},
       {"image_width: 1\nimage_width: 2", "l.yaml:2: the key 'image_width' stands there twice"},
       {"images: 3", "'images' is true or false"},
+      {"avoid: cl_conv", "l.yaml:1: 'avoid' is a list of kernels"},
+      {"avoid:\n  - cl_conv\n  - conv", "l.yaml:3: 'conv' is no kernel of devices"},
       {"name: [a]", "'name' must be one value"},
       {"image_width: &a 1", "anchors are not understood"},
       {std::string(100000, '['), "l.yaml:1: "},

@@ -14,15 +14,12 @@
 #include "stowage/plan.h"
 
 namespace stowage::cli {
-namespace {
 
 std::string listed(std::span<const std::string> names) {
   std::string out;
   for (const std::string& name : names) out += text(out.empty() ? "" : ", ", "'", name, "'");
   return out.empty() ? "none" : out;
 }
-
-}  // namespace
 
 std::pair<std::string, std::string> assign(std::string_view option, const std::string& item,
                                            std::span<const std::string> names) {
@@ -38,7 +35,7 @@ std::pair<std::string, std::string> assign(std::string_view option, const std::s
   return {*name, value};
 }
 
-void add_model_options(CLI::App* command, ModelOptions& options) {
+void add_model_file(CLI::App* command, ModelOptions& options) {
   command
       ->add_option("MODEL", options.model, "The model, an ONNX or TFLite file or a .param of ncnn")
       ->required();
@@ -48,6 +45,10 @@ void add_model_options(CLI::App* command, ModelOptions& options) {
                    "left out when there is one input. May be given for each input")
       ->type_name("NAME=SHAPE")
       ->allow_extra_args(false);
+}
+
+void add_model_options(CLI::App* command, ModelOptions& options) {
+  add_model_file(command, options);
   command
       ->add_option("--weights", options.weights,
                    "The .bin of an ncnn model (default: the one of the same name beside it)")

@@ -34,7 +34,9 @@ struct ModelOptions : DeviceArguments {
   bool deployed = false;  ///< there is one
 };
 
-/// --shape, --weights, --generated-weights, --device, --threads, --planner, --rates.
+/// MODEL, --shape.
+void add_model_file(CLI::App* command, ModelOptions& options);
+/// Those, --weights, --generated-weights, --device, --threads, --planner, --rates.
 void add_model_options(CLI::App* command, ModelOptions& options);
 /// --input-format, --output-format.
 void add_format_options(CLI::App* command, ModelOptions& options);
@@ -47,6 +49,9 @@ PlanOptions::Planner parse_planner(const std::string& planner);
 /// stands before the first '='. No name when there is no '='.
 std::pair<std::optional<std::string>, std::string> split_assignment(
     const std::string& text, std::span<const std::string> names);
+
+/// "'x', 'y'", or "none".
+std::string listed(std::span<const std::string> names);
 
 /// NAME=VALUE with one of these names, or VALUE alone when there is one. A name may be empty.
 /// Throws Error(usage).

@@ -39,6 +39,27 @@ TEST_F(NcnnCli, CheckReadsArraysOfBlobs) {
   EXPECT_EQ(stowage({"check", folder_.root()}).code, 1);
 }
 
+TEST(NcnnCheck, DetectionsEndWithTheLastThatWasFound) {
+  TestFolder folder;
+  folder.write("d.param", ncnn_param({"Input i 0 1 x 0=2 1=2 2=6",
+                                      "YoloDetectionOutput d 1 1 x y 0=1 1=1 2=0.5 3=0.45 "
+                                      "-23304=2,1.0,1.0"}));
+  // A box of half the picture in the first of 2 x 2 cells.
+  std::vector<float> x(24, 0.0f);
+  std::fill(x.begin() + 16, x.begin() + 20, -20.0f);
+  const auto check = [&](const std::vector<std::int64_t>& dims, const std::vector<float>& rows) {
+    write_floats(folder, "input_x.npy", {6, 2, 2}, x);
+    write_floats(folder, "output_y.npy", dims, rows);
+    return stowage({"check", folder.root(), "--rtol", "1e-6"}).code;
+  };
+  EXPECT_EQ(check({0, 6}, {}), 0);
+  EXPECT_EQ(check({1, 6}, {1, 1, 0, 0, 0.5f, 0.5f}), 1);
+  x[16] = 20;
+  EXPECT_EQ(check({1, 6}, {1, 1, 0, 0, 0.5f, 0.5f}), 0);
+  EXPECT_EQ(check({1, 6}, {1, 1, 0, 0, 0.5f, 0.25f}), 1);
+  EXPECT_EQ(check({0, 6}, {}), 1);  // one too many
+}
+
 TEST_F(NcnnCli, WeightsAreFoundSaidOrMadeUp) {
   const std::vector<std::string> bench = {"bench", param_, "--shape", "1,4,5", "--runs", "1"};
   EXPECT_EQ(stowage(bench).code, 0);
@@ -85,6 +106,26 @@ TEST_F(NcnnCli, OtherFilesHaveTheirSentences) {
   const Outcome open = stowage({"plan", param_});
   EXPECT_EQ(open.code, 2);
   EXPECT_TRUE(holds(open.err, "give it, e.g. --shape x/0=3,224,224")) << open.err;
+}
+
+TEST_F(NcnnCli, WhatIsSaidOfWeightsAndOutputsIsNotLost) {
+  const auto code = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"plan", folder_.path("plain.param"), "--shape", "1,4,5"};
+    words.insert(words.end(), more.begin(), more.end());
+    return stowage(words).code;
+  };
+  folder_.write("plain.param", ncnn_param({"Input i 0 1 x", "ReLU r 1 1 x y"}));
+  const std::string empty = folder_.write("empty.bin", "");
+  EXPECT_EQ(code({}), 0);
+  EXPECT_EQ(code({"--weights", empty}), 0);
+  EXPECT_EQ(code({"--weights", folder_.path("net.bin")}), 3);
+  EXPECT_EQ(code({"--weights", folder_.path("none.bin")}), 3);
+  EXPECT_EQ(code({"--weights", empty, "--generated-weights"}), 2);
+  write_floats(folder_, "x.npy", {1, 1, 3}, {1, 2, 3});
+  const Outcome run = stowage(
+      {"run", param_, "--input", folder_.path("x.npy"), "--output", "z=" + folder_.path("z.npy")});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_TRUE(holds(run.err, "'z', which is no output; the outputs are 'y'")) << run.err;
 }
 
 TEST_F(NcnnCli, DeploymentFiles) {

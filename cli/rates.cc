@@ -37,6 +37,7 @@ constexpr DeviceRateName kDeviceRateNames[] = {
     {"image_compute", &DeviceRates::image_compute, "x gflops", "a convolution of images"},
     {"image_bandwidth", &DeviceRates::image_bandwidth, "x gb_per_s",
      "an elementwise kernel of images"},
+    {"winograd_compute", &DeviceRates::winograd_compute, "x gflops", "a Winograd convolution"},
 };
 
 /// Rates belong to a processor and the width of its vectors.

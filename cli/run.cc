@@ -140,6 +140,10 @@ std::vector<Target> open_outputs(const RunOptions& options, std::span<const Port
     const auto [name, file] = split_assignment(item, names);
     const auto named =
         name.has_value() ? std::find(names.begin(), names.end(), *name) : names.end();
+    if (name.has_value() && named == names.end()) {
+      fail(ErrorCode::usage, "--output names '", *name, "', which is no output; the outputs are ",
+           listed(names));
+    }
     const bool picture = extension_of(item) == "png";
     std::vector<int> fitting;
     for (int i = 0; i < static_cast<int>(ports.size()); ++i) {
@@ -157,7 +161,7 @@ std::vector<Target> open_outputs(const RunOptions& options, std::span<const Port
       fail(ErrorCode::usage, "--output '", item, "': ", fitting.empty() ? "none" : "several",
            " of the outputs fit, ", all, "; use --output NAME=FILE or --output-dir");
     }
-    targets.push_back({fitting[0], picture, OutputFile(named != names.end() ? file : item)});
+    targets.push_back({fitting[0], picture, OutputFile(file)});
   }
   if (!options.output_dir.empty()) {
     std::error_code problem;
@@ -345,10 +349,10 @@ Command add_run(CLI::App& app, const Streams& streams) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run a model once on files");
   command->footer(
-      "A picture is decoded, resized, put into the model's order of channels, and then moved into\n"
-      "the model's layout in one conversion that computes (x - mean) * norm. What was done is\n"
-      "printed. Files appear whole or not at all; a place that cannot be written ends the run\n"
-      "before it begins, with exit code 3.");
+      "A picture is decoded, resized, put into the model's order of channels, and becomes\n"
+      "(x - mean) * norm in the type of the input. What was done is printed. Files appear whole\n"
+      "or not at all; a place that cannot be written ends the run before it begins, with exit\n"
+      "code 3.");
   add_model_options(command, *options);
   add_tune_option(command, *options);
   add_deploy_options(command, options->deploy, options->deployed_model);

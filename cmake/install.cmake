@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# stowage::stowage, stowage::import and stowage::opencl for find_package(stowage), and stowage.pc.
+# stowage::stowage, stowage::import and stowage::opencl for find_package(stowage); stowage, stowage-import and
+# stowage-opencl for pkg-config.
 include(CMakePackageConfigHelpers)
 set(install_targets stowage)
+set(import_installed OFF)
 if(TARGET stowage_import)
+  set(import_installed ON)
   list(APPEND install_targets stowage_import)
   set_target_properties(stowage_import PROPERTIES EXPORT_NAME import)
 endif()
@@ -24,7 +27,7 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/gen/stowageConfig.cmake @ONLY CONTEN
 find_dependency(PkgConfig)
 find_dependency(Threads)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
-if(@STOWAGE_CLI@)
+if(@import_installed@)
   find_dependency(Protobuf)
 endif()
 include(\${CMAKE_CURRENT_LIST_DIR}/stowage_targets.cmake)
@@ -32,17 +35,47 @@ include(\${CMAKE_CURRENT_LIST_DIR}/stowage_targets.cmake)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gen/stowageConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/gen/stowageConfig.cmake ${PROJECT_BINARY_DIR}/gen/stowageConfigVersion.cmake
         DESTINATION ${config_dir})
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/gen/stowage.pc @ONLY CONTENT
-"prefix=@CMAKE_INSTALL_PREFIX@
-libdir=\${prefix}/@CMAKE_INSTALL_LIBDIR@
-includedir=\${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
 
-Name: stowage
-Description: On-device neural networks, tensor layouts first
-Version: @PROJECT_VERSION@
-Requires.private: libhwy
-Libs: -L\${libdir} -lstowage
-Libs.private: -lpthread -lstdc++ -lm
+# write_pc(NAME TEXT REQUIRES LIBS): a file for pkg-config that may be moved with the prefix. REQUIRES and LIBS are what
+# an archive needs beside itself; a shared library has them inside.
+file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+function(write_pc name text requires libs)
+  string(REPLACE "-" "_" archive ${name})
+  set(private "")
+  if(BUILD_SHARED_LIBS)
+    set(private .private)
+  endif()
+  set(public "")
+  if(NOT name STREQUAL "stowage")
+    set(public "Requires: stowage = ${PROJECT_VERSION}\n")
+  endif()
+  if(requires AND public AND NOT private)
+    set(public "Requires: stowage = ${PROJECT_VERSION}, ${requires}\n")
+  elseif(requires)
+    string(APPEND public "Requires${private}: ${requires}\n")
+  endif()
+  if(private)
+    set(libs "-l${archive}\nLibs.private: ${libs}")
+  else()
+    set(libs "-l${archive} ${libs}")
+  endif()
+  file(WRITE ${PROJECT_BINARY_DIR}/gen/${name}.pc
+"prefix=\${pcfiledir}/${pc_to_prefix}
+libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}
+includedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
+
+Name: ${name}
+Description: ${text}
+Version: ${PROJECT_VERSION}
+${public}Libs: -L\${libdir} ${libs}
 Cflags: -I\${includedir}
 ")
-install(FILES ${PROJECT_BINARY_DIR}/gen/stowage.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/gen/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+write_pc(stowage "On-device neural networks, tensor layouts first" libhwy "-lpthread -lm")
+if(TARGET stowage_import)
+  write_pc(stowage-import "Readers of ONNX, TFLite and ncnn models for Stowage" protobuf -lonnx_proto)
+endif()
+if(TARGET stowage_opencl)
+  write_pc(stowage-opencl "OpenCL devices for Stowage" "" "-ldl -lpthread")
+endif()

@@ -94,6 +94,11 @@ if(NOT STOWAGE_SANITIZE)
   add_test(NAME lint_rules COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/lint_test.py)
   add_test(NAME install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 endif()
+if(TARGET example_detect)
+  add_test(NAME examples COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/suite/examples.py
+           ${PROJECT_BINARY_DIR}/examples "${STOWAGE_TEST_DATA}")
+  set_tests_properties(examples PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no test data" TIMEOUT 300)
+endif()
 if(TARGET stowage_main)
   if(TARGET stowage_opencl AND NOT STOWAGE_SANITIZE STREQUAL thread)
     # A loader without a driver, and none at all, are no errors.
@@ -107,6 +112,9 @@ if(TARGET stowage_main)
   set_tests_properties(plan_html PROPERTIES SKIP_REGULAR_EXPRESSION "skipped:" TIMEOUT 300)
   add_test(NAME models_ncnn COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/check_ncnn.sh
            $<TARGET_FILE:stowage_main> "${STOWAGE_TEST_DATA}")
+  add_test(NAME onnx_recurrent COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/check_onnx_recurrent.sh
+    $<TARGET_FILE:stowage_main> "${STOWAGE_TEST_DATA}")
+  set_tests_properties(onnx_recurrent PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no test data" TIMEOUT 300)
   set_tests_properties(models_ncnn PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no test data" TIMEOUT 600)
   foreach(threads 1 2)
     add_test(NAME models_${threads}_thread COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/check_models.sh

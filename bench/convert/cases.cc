@@ -40,6 +40,9 @@ std::vector<Case> goals() {
        0.7},
       {"f32-f16 nchw 64x112x112", kNchw, kNchw, image(1, 64, 112, 112), f32, f16, 0},
       {"f32-u8 nchw-nhwc 64x112x112", kNchw, kNhwc, image(1, 64, 112, 112), f32, u8, 0},
+      {"nhwc u8 - 4c f32 3x640x640", kNhwc, k4c, image(1, 3, 640, 640), u8, f32, 0},
+      {"f16-f32 nchw-4c 30x113x111", kNchw, k4c, image(1, 30, 113, 111), f16, f32, 0},
+      {"f32-u8 4c-nhwc 3x640x640", k4c, kNhwc, image(1, 3, 640, 640), f32, u8, 0},
       {"nchw-image 64x112x112", kNchw, "y:(n h) x:(c/4 w) lane:c%4", image(1, 64, 112, 112), f32,
        f32, 0.8},
   };

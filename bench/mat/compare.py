@@ -29,7 +29,8 @@ RGB, BGR, GRAY, RGBA = 1, 2, 3, 4
 # from, to, w, h, pack, mean and norm
 PIXELS = [(RGB, RGB, 640, 480, 1, 1), (RGB, RGB, 640, 480, 1, 0), (RGB, BGR, 640, 480, 1, 1),
           (RGB, RGB, 224, 224, 1, 1), (RGBA, BGR, 640, 480, 1, 1), (RGB, GRAY, 640, 480, 1, 0),
-          (GRAY, GRAY, 640, 480, 1, 1), (RGBA, RGBA, 640, 480, 4, 1)]
+          (GRAY, GRAY, 640, 480, 1, 1), (RGBA, RGBA, 640, 480, 4, 1), (RGB, RGBA, 640, 480, 4, 1),
+          (RGB, RGBA, 640, 480, 4, 0)]
 MEANS, NORMS = [104.0, 117.0, 123.0, 128.0], [1 / 58, 1 / 57, 1 / 56, 1 / 64]
 
 

@@ -5,80 +5,13 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <utility>
 
 #include "base/text.h"
 
 namespace stowage::cli {
 namespace {
 
-constexpr std::uint8_t kLetterboxGrey = 114;
-constexpr int kMaxTaps = 4;
-
-/// The source pixels of one output position and their weights.
-struct Taps {
-  std::array<int, kMaxTaps> at{};
-  std::array<float, kMaxTaps> weight{};
-};
-
-/// Keys' cubic with a = -0.75, as OpenCV has it.
-float cubic(float x) {
-  constexpr float a = -0.75f;
-  x = std::fabs(x);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
-}
-
-std::vector<Taps> taps_of(int from, int to, ResizeMode mode) {
-  std::vector<Taps> out(static_cast<std::size_t>(to));
-  for (int i = 0; i < to; ++i) {
-    Taps& taps = out[static_cast<std::size_t>(i)];
-    const double centre = (i + 0.5) * from / to;
-    const auto put = [&](std::size_t k, int at, float weight) {
-      taps.at[k] = std::clamp(at, 0, from - 1);
-      taps.weight[k] = weight;
-    };
-    if (mode == ResizeMode::nearest) {
-      put(0, static_cast<int>(centre), 1);
-      continue;
-    }
-    const int floor = static_cast<int>(std::floor(centre - 0.5));
-    const float fraction = static_cast<float>(centre - 0.5 - floor);
-    if (mode == ResizeMode::bilinear) {
-      put(0, floor, 1 - fraction);
-      put(1, floor + 1, fraction);
-    } else {
-      for (int k = 0; k < kMaxTaps; ++k) {
-        put(static_cast<std::size_t>(k), floor - 1 + k,
-            cubic(fraction + 1 - static_cast<float>(k)));
-      }
-    }
-  }
-  return out;
-}
-
-std::size_t tap_count(ResizeMode mode) {
-  return mode == ResizeMode::nearest ? 1 : mode == ResizeMode::bilinear ? 2 : kMaxTaps;
-}
-
-/// One row of `picture`, its width already resized.
-void resize_row(const Picture& picture, int y, const std::vector<Taps>& columns, std::size_t taps,
-                float* to) {
-  const auto channels = static_cast<std::size_t>(picture.channels);
-  const std::uint8_t* row = picture.pixels.data() + static_cast<std::size_t>(y) *
-                                                        static_cast<std::size_t>(picture.width) *
-                                                        channels;
-  for (const Taps& column : columns) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      float sum = 0;
-      for (std::size_t k = 0; k < taps; ++k) {
-        sum += column.weight[k] * row[static_cast<std::size_t>(column.at[k]) * channels + c];
-      }
-      *to++ = sum;
-    }
-  }
-}
+constexpr std::array<std::uint8_t, 4> kLetterboxGrey = {114, 114, 114, 114};
 
 template <class T>
 struct Word {
@@ -118,87 +51,12 @@ std::optional<ImagePort> image_port(std::span<const std::int64_t> extents) {
                    static_cast<int>(h), static_cast<int>(w), static_cast<int>(c)};
 }
 
-Picture resize(const Picture& picture, int width, int height, ResizeMode mode) {
-  if (picture.width == width && picture.height == height) return picture;
-  const std::vector<Taps> columns = taps_of(picture.width, width, mode);
-  const std::vector<Taps> rows = taps_of(picture.height, height, mode);
-  const std::size_t taps = tap_count(mode);
-  Picture out = new_picture(width, height);
-  out.channels = picture.channels;
-  const std::size_t row =
-      static_cast<std::size_t>(width) * static_cast<std::size_t>(picture.channels);
-  out.pixels.resize(row * static_cast<std::size_t>(height));
-  // The source rows in use, each resized once: row y lives in the place y modulo the taps.
-  std::array<std::vector<float>, kMaxTaps> lines;
-  std::array<int, kMaxTaps> line_of;
-  line_of.fill(-1);
-  for (std::size_t k = 0; k < taps; ++k) lines[k].resize(row);
-  std::uint8_t* to = out.pixels.data();
-  for (const Taps& tap : rows) {
-    std::array<const float*, kMaxTaps> from{};
-    for (std::size_t k = 0; k < taps; ++k) {
-      const std::size_t place = static_cast<std::size_t>(tap.at[k]) % taps;
-      if (line_of[place] != tap.at[k]) {
-        resize_row(picture, tap.at[k], columns, taps, lines[place].data());
-        line_of[place] = tap.at[k];
-      }
-      from[k] = lines[place].data();
-    }
-    for (std::size_t i = 0; i < row; ++i) {
-      float sum = 0;
-      for (std::size_t k = 0; k < taps; ++k) sum += tap.weight[k] * from[k][i];
-      *to++ = static_cast<std::uint8_t>(std::clamp(std::nearbyint(sum), 0.0f, 255.0f));
-    }
-  }
-  return out;
+MutablePixels pixels_of(Picture& picture) {
+  return {picture.channels == 1 ? PixelFormat::gray : PixelFormat::rgb, picture.width,
+          picture.height, picture.pixels.data()};
 }
 
-Picture letterbox(const Picture& picture, int width, int height, ResizeMode mode) {
-  const double scale =
-      std::min(double{1} * width / picture.width, double{1} * height / picture.height);
-  const int inner_width =
-      std::clamp(static_cast<int>(std::lround(picture.width * scale)), 1, width);
-  const int inner_height =
-      std::clamp(static_cast<int>(std::lround(picture.height * scale)), 1, height);
-  const Picture inner = resize(picture, inner_width, inner_height, mode);
-  Picture out = new_picture(width, height);
-  const auto channels = static_cast<std::size_t>(picture.channels);
-  out.channels = picture.channels;
-  out.pixels.assign(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * channels,
-                    kLetterboxGrey);
-  const std::size_t left = static_cast<std::size_t>((width - inner_width) / 2);
-  const std::size_t top = static_cast<std::size_t>((height - inner_height) / 2);
-  const std::size_t row = static_cast<std::size_t>(inner_width) * channels;
-  for (std::size_t y = 0; y < static_cast<std::size_t>(inner_height); ++y) {
-    std::copy_n(
-        inner.pixels.begin() + static_cast<std::ptrdiff_t>(y * row), row,
-        out.pixels.begin() + static_cast<std::ptrdiff_t>(
-                                 ((top + y) * static_cast<std::size_t>(width) + left) * channels));
-  }
-  return out;
-}
-
-Picture to_gray(const Picture& picture) {
-  if (picture.channels == 1) return picture;
-  Picture out{picture.width, picture.height, 1, {}};
-  out.pixels.reserve(picture.pixels.size() / 3);
-  for (std::size_t i = 0; i + 2 < picture.pixels.size(); i += 3) {
-    // The weights times 2^16; their sum is 2^16, so that grey stays what it is.
-    const std::uint32_t sum = 19595u * picture.pixels[i] + 38470u * picture.pixels[i + 1] +
-                              7471u * picture.pixels[i + 2] + 32768u;
-    out.pixels.push_back(static_cast<std::uint8_t>(sum >> 16));
-  }
-  return out;
-}
-
-void swap_red_blue(Picture& picture) {
-  if (picture.channels != 3) return;
-  for (std::size_t i = 0; i + 2 < picture.pixels.size(); i += 3) {
-    std::swap(picture.pixels[i], picture.pixels[i + 2]);
-  }
-}
-
-Picture fit_picture(Picture picture, const ImagePort& port, const Preprocess& how) {
+Mat fit_picture(const Picture& picture, const ImagePort& port, const Preprocess& how, DType dtype) {
   const PixelOrder order =
       how.pixel.value_or(port.channels == 1 ? PixelOrder::gray : PixelOrder::rgb);
   if ((order == PixelOrder::gray) != (port.channels == 1)) {
@@ -212,20 +70,43 @@ Picture fit_picture(Picture picture, const ImagePort& port, const Preprocess& ho
            port.channels);
     }
   }
-  const int width = port.width > 0 ? port.width : picture.width;
-  const int height = port.height > 0 ? port.height : picture.height;
-  if (picture.width != width || picture.height != height) {
-    if (how.fit == ResizeFit::none) {
-      fail(ErrorCode::bad_input, "the picture has ", picture.width, " x ", picture.height,
-           " pixels but the input wants ", width, " x ", height,
-           "; use --resize stretch or --resize letterbox");
-    }
-    picture = how.fit == ResizeFit::stretch ? resize(picture, width, height, how.mode)
-                                            : letterbox(picture, width, height, how.mode);
+  const bool holds_samples = dtype != DType::i8 && dtype != DType::boolean;
+  if (!holds_samples && how.mean.empty() && how.norm.empty()) {
+    fail(ErrorCode::usage, "the input is ", dtype_name(dtype),
+         ", which does not hold samples from 0 to 255; give --mean and --norm");
   }
-  if (order == PixelOrder::gray) picture = to_gray(picture);
-  if (order == PixelOrder::bgr) swap_red_blue(picture);
-  return picture;
+  FromPixels to;
+  to.width = port.width > 0 ? port.width : picture.width;
+  to.height = port.height > 0 ? port.height : picture.height;
+  to.resize = how.mode;
+  to.to = order == PixelOrder::gray  ? PixelFormat::gray
+          : order == PixelOrder::bgr ? PixelFormat::bgr
+                                     : PixelFormat::rgb;
+  to.dtype = dtype;
+  to.mean = how.mean;
+  to.norm = how.norm;
+  // Read only.
+  const Pixels pixels = pixels_of(const_cast<Picture&>(picture));
+  if (how.fit == ResizeFit::letterbox) {
+    Picture boxed = new_picture(to.width, to.height);
+    boxed.channels = picture.channels;
+    letterbox_pixels(pixels, pixels_of(boxed), kLetterboxGrey, how.mode);
+    return from_pixels(pixels_of(boxed), to);
+  }
+  if (how.fit == ResizeFit::none && (picture.width != to.width || picture.height != to.height)) {
+    fail(ErrorCode::bad_input, "the picture has ", picture.width, " x ", picture.height,
+         " pixels but the input wants ", to.width, " x ", to.height,
+         "; use --resize stretch or --resize letterbox");
+  }
+  return from_pixels(pixels, to);
+}
+
+TensorView planes_view(const Mat& planes, DType dtype, const Shape& shape, const ImagePort& port) {
+  const TensorView seen = planes.view(dtype);
+  const std::vector<Axis> from = {Axis("c"), Axis("h"), Axis("w")};
+  const std::vector<Axis> to = {shape.axis(port.channel_axis), shape.axis(port.height_axis),
+                                shape.axis(port.width_axis)};
+  return {dtype, shape, seen.mapping.layout().renamed(from, to), planes.data};
 }
 
 TensorView picture_view(const Picture& picture, const Shape& shape, const ImagePort& port) {

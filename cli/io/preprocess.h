@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a picture to what a model's input wants: size, channels, and the numbers of the one fused
-// conversion (x - mean) * norm that follows.
+// From a picture to what a model's input wants: size, channels, and numbers (x - mean) * norm.
 #pragma once
 
 #include <optional>
@@ -9,7 +8,7 @@
 #include <vector>
 
 #include "cli/io/image.h"
-#include "stowage/tensor.h"
+#include "stowage/pixels.h"
 
 namespace stowage::cli {
 
@@ -18,9 +17,6 @@ enum class ResizeFit {
   letterbox,  ///< proportions kept, centred, grey (114) around it
   none,       ///< the picture must have the model's size
 };
-
-/// All sample at pixel centres (half-pixel), clamp at the border and do not antialias.
-enum class ResizeMode { nearest, bilinear, bicubic };
 
 enum class PixelOrder { rgb, bgr, gray };
 
@@ -44,21 +40,16 @@ struct ImagePort {
 /// could be C, an end of 3 is. An extent that is negative is free.
 std::optional<ImagePort> image_port(std::span<const std::int64_t> extents);
 
-/// Exactly `width` x `height`.
-Picture resize(const Picture& picture, int width, int height, ResizeMode mode);
+/// The picture as the port wants it, in planes of `dtype`. Throws Error(bad_input) when fit is none
+/// and the sizes differ, Error(usage) when the options do not fit the channels, or samples do not
+/// fit the type.
+Mat fit_picture(const Picture& picture, const ImagePort& port, const Preprocess& how, DType dtype);
 
-/// Fitted inside and centred, 114 around it.
-Picture letterbox(const Picture& picture, int width, int height, ResizeMode mode);
+/// Such planes seen as the input's shape. The Mat must outlive the view.
+TensorView planes_view(const Mat& planes, DType dtype, const Shape& shape, const ImagePort& port);
 
-/// One channel: 0.299 R + 0.587 G + 0.114 B, rounded.
-Picture to_gray(const Picture& picture);
-
-/// Red and blue change places.
-void swap_red_blue(Picture& picture);
-
-/// The picture as the port wants it. Throws Error(bad_input) when fit is none and the sizes
-/// differ, Error(usage) when the options do not fit the channels.
-Picture fit_picture(Picture picture, const ImagePort& port, const Preprocess& how);
+/// Read from or written to.
+MutablePixels pixels_of(Picture& picture);
 
 /// The interleaved pixels seen as the input's shape. The picture must outlive the view.
 TensorView picture_view(const Picture& picture, const Shape& shape, const ImagePort& port);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/io/preprocess.h"
 
-#include <cmath>
-
 #include "cli/test_files.h"
 
 namespace stowage::cli {
@@ -20,78 +18,6 @@ Picture pattern(int width, int height, int channels) {
     picture.pixels.push_back(static_cast<std::uint8_t>(i * 73 + i / 3));
   }
   return picture;
-}
-
-/// The definition, one sample at a time.
-double bilinear_at(const Picture& p, double x, double y, int c) {
-  const int x0 = static_cast<int>(std::floor(x)), y0 = static_cast<int>(std::floor(y));
-  const auto at = [&](int i, int j) {
-    i = std::clamp(i, 0, p.width - 1);
-    j = std::clamp(j, 0, p.height - 1);
-    return double{1} * p.pixels[static_cast<std::size_t>((j * p.width + i) * p.channels + c)];
-  };
-  const double fx = x - x0, fy = y - y0;
-  return (at(x0, y0) * (1 - fx) + at(x0 + 1, y0) * fx) * (1 - fy) +
-         (at(x0, y0 + 1) * (1 - fx) + at(x0 + 1, y0 + 1) * fx) * fy;
-}
-
-TEST(Resize, BilinearIsItsDefinition) {
-  for (const auto& [width, height] : {std::pair{7, 5}, {1, 1}, {20, 3}, {3, 20}}) {
-    for (const int channels : {1, 3}) {
-      const Picture from = pattern(9, 6, channels);
-      const Picture to = resize(from, width, height, ResizeMode::bilinear);
-      ASSERT_EQ(to.pixels.size(), static_cast<std::size_t>(width * height * channels));
-      for (int y = 0; y < height; ++y) {
-        for (int x = 0; x < width; ++x) {
-          for (int c = 0; c < channels; ++c) {
-            const double want =
-                bilinear_at(from, (x + 0.5) * 9 / width - 0.5, (y + 0.5) * 6 / height - 0.5, c);
-            EXPECT_NEAR(to.pixels[static_cast<std::size_t>((y * width + x) * channels + c)], want,
-                        0.501);
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST(Resize, EveryModeKeepsSizeAndConstants) {
-  for (const ResizeMode mode : {ResizeMode::nearest, ResizeMode::bilinear, ResizeMode::bicubic}) {
-    const Picture from = pattern(11, 7, 3);
-    EXPECT_EQ(resize(from, 11, 7, mode).pixels, from.pixels);
-    const Picture flat = picture_of(3, 2, 1, {77, 77, 77, 77, 77, 77});
-    for (const std::uint8_t v : resize(flat, 13, 5, mode).pixels) EXPECT_EQ(v, 77);
-  }
-}
-
-TEST(Resize, NearestTakesTheCentre) {
-  const Picture from = picture_of(4, 1, 1, {10, 20, 30, 40});
-  EXPECT_EQ(resize(from, 2, 1, ResizeMode::nearest).pixels, (std::vector<std::uint8_t>{20, 40}));
-  EXPECT_EQ(resize(from, 8, 1, ResizeMode::nearest).pixels,
-            (std::vector<std::uint8_t>{10, 10, 20, 20, 30, 30, 40, 40}));
-}
-
-TEST(Resize, BicubicWeightsByHand) {
-  // a = -0.75 at distances 1.25, 0.25, 0.75, 1.75: -0.10547, 0.87891, 0.26172, -0.03516.
-  const Picture from = picture_of(4, 1, 1, {0, 100, 100, 0});
-  EXPECT_EQ(resize(from, 8, 1, ResizeMode::bicubic).pixels,
-            (std::vector<std::uint8_t>{0, 23, 77, 114, 114, 77, 23, 0}));
-}
-
-TEST(Letterbox, CentresInGrey) {
-  const Picture from = picture_of(2, 1, 1, {200, 200});
-  EXPECT_EQ(letterbox(from, 4, 4, ResizeMode::bilinear).pixels,
-            (std::vector<std::uint8_t>{114, 114, 114, 114, 200, 200, 200, 200,  //
-                                       200, 200, 200, 200, 114, 114, 114, 114}));
-}
-
-TEST(ToGray, GreyStaysItself) {
-  for (int v = 0; v < 256; ++v) {
-    EXPECT_EQ(to_gray(picture_of(1, 1, 3, {v, v, v})).pixels[0], v);
-  }
-  EXPECT_EQ(to_gray(picture_of(1, 1, 3, {255, 0, 0})).pixels[0], 76);
-  EXPECT_EQ(to_gray(picture_of(1, 1, 3, {0, 255, 0})).pixels[0], 150);
-  EXPECT_EQ(to_gray(picture_of(1, 1, 3, {0, 0, 255})).pixels[0], 29);
 }
 
 TEST(ImagePort, Shapes) {
@@ -120,26 +46,68 @@ TEST(ImagePort, Shapes) {
   }
 }
 
+const ImagePort kColour = {4, 4, 3, 2, 3, 1};
+const ImagePort kGrey = {4, 4, 1, 2, 3, 1};
+
 TEST(FitPicture, OptionsMustFit) {
-  const ImagePort colour = *image_port(std::vector<std::int64_t>{1, 3, 4, 4});
-  const ImagePort grey = *image_port(std::vector<std::int64_t>{1, 1, 4, 4});
   const Picture picture = pattern(8, 8, 3);
+  const auto fitted = [&](const ImagePort& port, const Preprocess& how) {
+    return fit_picture(picture, port, how, DType::f32);
+  };
   Preprocess how;
-  EXPECT_EQ(fit_picture(picture, colour, how).channels, 3);
-  EXPECT_EQ(fit_picture(picture, grey, how).channels, 1);
+  EXPECT_EQ(fitted(kColour, how).c, 3);
+  EXPECT_EQ(fitted(kGrey, how).c, 1);
   how.fit = ResizeFit::none;
-  expect_error([&] { fit_picture(picture, colour, how); }, ErrorCode::bad_input, "8 x 8");
+  expect_error([&] { fitted(kColour, how); }, ErrorCode::bad_input, "8 x 8");
   how = {};
   how.mean = {1, 2};
-  expect_error([&] { fit_picture(picture, colour, how); }, ErrorCode::usage, "--mean has 2");
+  expect_error([&] { fitted(kColour, how); }, ErrorCode::usage, "--mean has 2");
   how = {};
   how.pixel = PixelOrder::gray;
-  expect_error([&] { fit_picture(picture, colour, how); }, ErrorCode::usage, "rgb or bgr");
+  expect_error([&] { fitted(kColour, how); }, ErrorCode::usage, "rgb or bgr");
   how.pixel = PixelOrder::bgr;
-  expect_error([&] { fit_picture(picture, grey, how); }, ErrorCode::usage, "must be gray");
-  const Picture same = pattern(4, 4, 3), swapped = fit_picture(same, colour, how);
-  EXPECT_EQ(swapped.pixels[0], same.pixels[2]);
-  EXPECT_EQ(swapped.pixels[1], same.pixels[1]);
+  expect_error([&] { fitted(kGrey, how); }, ErrorCode::usage, "must be gray");
+  expect_error([&] { fit_picture(picture, kColour, {}, DType::i8); }, ErrorCode::usage, "is i8");
+  how = {};
+  how.mean = {128};
+  EXPECT_EQ(fit_picture(picture, kColour, how, DType::i8).elemsize, 1u);
+}
+
+TEST(FitPicture, IsWhatFromPixelsMakes) {
+  const Picture picture = pattern(4, 4, 3);
+  Preprocess how;
+  how.mean = {1, 2, 3};
+  how.norm = {0.5f, 0.25f, 2};
+  how.pixel = PixelOrder::bgr;
+  const Mat bgr = fit_picture(picture, kColour, how, DType::f32);
+  for (int c = 0; c < 3; ++c) {
+    const auto at = static_cast<std::size_t>(c);
+    const float sample = picture.pixels[static_cast<std::size_t>((2 * 4 + 1) * 3 + 2 - c)];
+    EXPECT_EQ(bgr.at<float>(1, 2, c), (sample - how.mean[at]) * how.norm[at]);
+  }
+  const Mat samples = fit_picture(picture, kColour, {}, DType::u8);
+  EXPECT_EQ(samples.at<std::uint8_t>(3, 1, 2), picture.pixels[(4 + 3) * 3 + 2]);
+  const Mat gray = fit_picture(picture, kGrey, {}, DType::u8);
+  const std::uint8_t* p = picture.pixels.data();
+  EXPECT_EQ(gray.at<std::uint8_t>(0, 0, 0), (77 * p[0] + 150 * p[1] + 29 * p[2]) >> 8);
+  // Grey stays what it is.
+  for (int v = 0; v < 256; ++v) {
+    const ImagePort one = {1, 1, 1, 2, 3, 1};
+    EXPECT_EQ(
+        fit_picture(picture_of(1, 1, 3, {v, v, v}), one, {}, DType::u8).at<std::uint8_t>(0, 0, 0),
+        v);
+  }
+}
+
+TEST(FitPicture, LetterboxCentresInGrey) {
+  Preprocess how;
+  how.fit = ResizeFit::letterbox;
+  const Mat m = fit_picture(picture_of(2, 1, 1, {200, 200}), kGrey, how, DType::u8);
+  for (int y = 0; y < 4; ++y) {
+    for (int x = 0; x < 4; ++x) {
+      EXPECT_EQ(m.at<std::uint8_t>(x, y, 0), y == 1 || y == 2 ? 200 : 114);
+    }
+  }
 }
 
 TEST(PictureView, SeesEveryOrder) {
@@ -154,6 +122,10 @@ TEST(PictureView, SeesEveryOrder) {
     x[static_cast<std::size_t>(port.width_axis)] = 3;
     x[static_cast<std::size_t>(port.channel_axis)] = 1;
     EXPECT_EQ(view.mapping.offset(x), (2 * 5 + 3) * 3 + 1);
+    const Mat planes = fit_picture(picture, port, {}, DType::u8);
+    const TensorView seen = planes_view(planes, DType::u8, shape, port);
+    EXPECT_EQ(static_cast<int>(seen.data[seen.mapping.offset(x)]),
+              picture.pixels[(2 * 5 + 3) * 3 + 1]);
   }
 }
 

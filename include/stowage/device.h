@@ -24,6 +24,8 @@ struct DeviceRates {
   /// What `launch_us`, `gflops` and `gb_per_s` are times where operands lie in images: they are
   /// those of buffers.
   double image_launch = 1, image_compute = 1, image_bandwidth = 1;
+  /// What `gflops` are times in a Winograd convolution, its own operations counted.
+  double winograd_compute = 0.5;
 };
 
 /// A device as data: from the device itself, or from a file about one that is not here.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -72,7 +73,8 @@ struct MatShape {
   }
 
   /// Checked, and with cstep and nstep where they were 0. Throws Error(usage) for a header that
-  /// makes no sense, Error(limit) where its bytes overflow or exceed 2^47.
+  /// makes no sense, Error(limit) where its bytes overflow or exceed 2^47, or the scalars along the
+  /// packed axis are more than an int counts.
   MatShape complete() const;
 
   /// ncnn's cstep for these extents: align(w h d elemsize, 16) / elemsize, for every `dims`.
@@ -147,14 +149,15 @@ class Mat : public MatShape {
   /// throws.
   static Mat wrap(const MatShape& shape, void* data, std::shared_ptr<void> owner = {});
   /// The memory of a tensor that lies as a Mat does: as w, h w, c h w or c d h w, an n in front or
-  /// not, one of the packings or none; axes of other names count by their position. Throws
-  /// Error(usage) for another layout.
+  /// not, one of the packings or none. Axes of these names count by name, whatever their order in
+  /// the shape, others by position. Throws Error(usage) for another layout.
   static Mat wrap(const MutableTensorView& view);
   /// The same, and takes the tensor over.
   static Mat wrap(Tensor tensor);
 
   /// What constructors do. Where the shape is the same already nothing is done if nobody shares the
-  /// memory, or if it is the caller's own.
+  /// memory, or if it is the caller's own: whatever its cstep and nstep, unless others than ncnn's
+  /// are asked for.
   void create(const MatShape& shape);
 
   template <class... Args>
@@ -163,7 +166,12 @@ class Mat : public MatShape {
 
   void create(Args... args) { create(MatShape::of(args...)); }
 
-  void create_like(const Mat& other) { create(static_cast<const MatShape&>(other)); }
+  /// With ncnn's own cstep and nstep.
+  void create_like(const Mat& other) {
+    MatShape shape = other;
+    shape.cstep = shape.nstep = 0;
+    create(shape);
+  }
 
   void release() noexcept { *this = Mat(); }
 
@@ -172,9 +180,9 @@ class Mat : public MatShape {
   /// Packed elements of a sample, gaps included: cstep * c.
   std::size_t total() const noexcept { return cstep * static_cast<std::size_t>(c); }
 
-  /// Bytes from `data` to the end, gaps included.
+  /// Bytes from `data` to the end of the last sample, gaps included.
   std::size_t bytes() const noexcept {
-    return (n > 1 ? nstep * static_cast<std::size_t>(n) : total()) * elemsize;
+    return (nstep * static_cast<std::size_t>(n - 1) + total()) * elemsize;
   }
 
   /// Bits of a scalar.
@@ -183,11 +191,13 @@ class Mat : public MatShape {
   /// Handles that share the memory, this one included; 0 for memory of the caller.
   long use_count() const noexcept { return owner_.use_count(); }
 
-  /// The header without packing: packed extents times elempack.
+  /// The header without packing: packed extents times elempack, ncnn's own cstep and nstep.
   MatShape shape() const noexcept;
 
   /// A deep copy with ncnn's own cstep and nstep.
   Mat clone() const;
+
+  void clone_from(const Mat& other) { *this = other.clone(); }
 
   /// The same packed elements in other extents, as one of w; w, h; w, h, c; w, h, d, c. Shares
   /// the memory where no gap comes or goes, else copies. Throws Error(usage) unless there are as
@@ -214,13 +224,14 @@ class Mat : public MatShape {
   Mat batch(int sample) const { return batch_range(sample, 1); }
 
   Mat batch_range(int first, int count) const;
-  /// Of dims 3 a plane as w, h; of dims 4 a volume as w, h, c = d.
+  /// Of dims 3 a plane as w, h; of dims 4 a volume as w, h, c = d; of dims 1 and 2 all there is.
   Mat channel(int index) const;
   /// Channels first .. first + count, of dims 3 or 4.
   Mat channel_range(int first, int count) const;
-  /// A slice of the first channel of dims 4, as w, h.
+  /// A slice of the first channel of dims 4, as w, h, or a plane of dims 3 that has no gaps, as the
+  /// channels of dims 4 have none.
   Mat depth(int index) const;
-  /// Slices of the first channel of dims 4, as w, h, c = count.
+  /// Such slices, as w, h, c = count.
   Mat depth_range(int first, int count) const;
   /// Rows of dims 2.
   Mat row_range(int first, int count) const;
@@ -252,8 +263,8 @@ class Mat : public MatShape {
     return *static_cast<const T*>(element_address(coordinates, sizeof...(index), sizeof(T)));
   }
 
-  /// The i-th float of a Mat of 4-byte scalars that has no gaps, of a 1-D result say. Throws
-  /// Error(usage) for another Mat and beyond the end.
+  /// The i-th float of the memory of a Mat of 4-byte scalars, gaps included: i < total() *
+  /// elempack. Throws Error(usage) for other scalars, a batch, and beyond the end.
   float& operator[](std::size_t i) { return *static_cast<float*>(float_address(i)); }
 
   const float& operator[](std::size_t i) const {
@@ -274,8 +285,13 @@ class Mat : public MatShape {
   }
 
   /// x = (x - mean) * norm in place for 4-byte floats; one mean and norm for each scalar along the
-  /// packed axis, null for none.
+  /// packed axis, null for none. The lanes that fill the last pack are scalars here: of 3 channels
+  /// in elempack 4 four of each are read. Where they do not count, say with spans how many do.
   void substract_mean_normalize(const float* mean, const float* norm);
+  /// The same with as many as scalars that count, so that lanes behind them stay as they are, or
+  /// one for all scalars, lanes that fill the last pack included, or none. Throws Error(usage) for
+  /// lists of another length.
+  void substract_mean_normalize(std::span<const float> mean, std::span<const float> norm);
 
   /// The memory as a tensor of axes n (of a batch), c, d, h, w, those that dims has, in the layout
   /// `ncnn-3d-pack4` or what the header says. `scalars`: those along the packed axis that count,
@@ -284,11 +300,16 @@ class Mat : public MatShape {
   TensorView view(DType dtype, std::int64_t scalars = 0) const;
   MutableTensorView mutable_view(DType dtype, std::int64_t scalars = 0);
 
+  /// Floats of dims 1, of numbers of 16 bits. Throws Error(usage) for a negative size or no data.
+  static Mat from_float16(const unsigned short* data, int size);
+  static Mat from_bfloat16(const unsigned short* data, int size);
+
   // Pixels as in ncnn, by type numbers; `pixels.h` has the same with more to choose from. All
   // throw Error(usage) for what is no type, or a region beyond the picture.
   enum PixelType : int {
     PIXEL_CONVERT_SHIFT = 16,
     PIXEL_FORMAT_MASK = 0xffff,
+    PIXEL_CONVERT_MASK = ~0xffff,
     PIXEL_RGB = 1,
     PIXEL_BGR = 2,
     PIXEL_GRAY = 3,
@@ -352,12 +373,15 @@ class Mat : public MatShape {
   /// Another header over this memory.
   Mat with(const MatShape& shape, std::size_t first_element = 0) const;
   Mat reshaped(MatShape shape) const;
+  int slices() const;
   Mat sample_part(const char* what, MatShape shape, std::size_t first_element) const;
   void expect_type(std::size_t bytes) const;
   void fill_with(const void* value, std::size_t bytes) noexcept;
   void* row_address(int y, std::size_t bytes) const;
   void* element_address(const int* index, std::size_t count, std::size_t bytes) const;
   void* float_address(std::size_t i) const;
+  void normalize(const float* mean, std::size_t mean_step, const float* norm, std::size_t norm_step,
+                 std::size_t scalars);
 
   std::shared_ptr<void> owner_;  // null: memory of the caller
 };
@@ -379,21 +403,60 @@ struct PackingOptions {
 /// Packs `src` in elements of `elempack` scalars, along w, h, c or c for dims 1 to 4. The result is
 /// in `dst`: its elempack tells whether it was possible. It shares memory with `src` where nothing
 /// moves: elempack equal, not divisible without padding, dims 1, an empty `src`. Otherwise it is
-/// new memory, or that of `dst` if it has the shape already and nobody shares it. `dst` may be
-/// `src`. Throws Error(usage) for an elempack or threads out of range, Error(limit).
+/// new memory, or that of `dst` if it has the shape already, with any cstep and nstep, and nobody
+/// shares it. `dst` may be `src`. Throws Error(usage) for an elempack or threads out of range,
+/// Error(limit).
 void convert_packing(const Mat& src, Mat& dst, int elempack, const PackingOptions& options = {});
+
+/// Each scalar as another type, rounded to nearest even, integers saturated; packing and extents
+/// stay. Nothing moves where the types are one, or of an empty `src`. `dst` may be `src`. Throws
+/// Error(usage) unless scalars are of the size of `from`.
+void cast(const Mat& src, Mat& dst, DType from, DType to);
+
+inline void cast_float32_to_float16(const Mat& src, Mat& dst) {
+  cast(src, dst, DType::f32, DType::f16);
+}
+
+inline void cast_float16_to_float32(const Mat& src, Mat& dst) {
+  cast(src, dst, DType::f16, DType::f32);
+}
+
+inline void cast_float32_to_bfloat16(const Mat& src, Mat& dst) {
+  cast(src, dst, DType::f32, DType::bf16);
+}
+
+inline void cast_bfloat16_to_float32(const Mat& src, Mat& dst) {
+  cast(src, dst, DType::bf16, DType::f32);
+}
+
+inline void cast_int8_to_float32(const Mat& src, Mat& dst) {
+  cast(src, dst, DType::i8, DType::f32);
+}
+
+/// All scalars as dims 1, unpacked: w, then h, d, c. `dst` may be `src`.
+void flatten(const Mat& src, Mat& dst);
+
+// Planes of floats in another width and height, as ncnn's Interp makes them: at pixel centres with
+// the border repeated (bicubic: Keys' with a = -0.75), but `nearest` from the corner of a pixel. Of
+// dims 2 only rows are resized, for they are channels; of dims 1 each number becomes a plane. `dst`
+// may be `src`. Throw Error(usage) for dims 4, scalars of other than 4 bytes, or sizes below 1.
+void resize_nearest(const Mat& src, Mat& dst, int w, int h);
+void resize_bilinear(const Mat& src, Mat& dst, int w, int h);
+void resize_bicubic(const Mat& src, Mat& dst, int w, int h);
 
 /// What surrounds a plane: one value, its own border repeated, or mirrored without repeating it.
 enum BorderType : int { BORDER_CONSTANT = 0, BORDER_REPLICATE = 1, BORDER_REFLECT = 2 };
 
 /// Each plane of `src` (dims 1 to 4, any packing; h of dims 1 is 1) with rows and columns around
-/// it. `value`, of BORDER_CONSTANT, becomes a float, a half or a byte by the size of scalars. `dst`
-/// may be `src`. Throws Error(usage) for negative sizes, or a mirror larger than the plane less
-/// one.
+/// it. Of dims 1 and 2 what is packed is counted in scalars, and the result has elempack 1 where
+/// that of `src` no longer divides. `value`, of BORDER_CONSTANT, becomes a float, a half or,
+/// truncated, a byte by the size of scalars. The result is in the memory of `dst` as that of
+/// convert_packing; `dst` may be `src`. Throws Error(usage) for negative sizes, a mirror larger
+/// than the plane less one, or a value that is no byte (-128 to 255), Error(limit).
 void copy_make_border(const Mat& src, Mat& dst, int top, int bottom, int left, int right,
                       int type = BORDER_CONSTANT, float value = 0);
 
-/// The opposite: as many rows and columns less.
+/// The opposite: as many rows and columns less, counted likewise.
 void copy_cut_border(const Mat& src, Mat& dst, int top, int bottom, int left, int right);
 
 }  // namespace stowage

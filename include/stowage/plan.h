@@ -140,6 +140,10 @@ WhyNot why_not(std::shared_ptr<Graph> graph, const PlanOptions& options, std::st
 /// In words and numbers.
 std::string explain(const WhyNot& answer);
 
+/// What one run computes, a multiplication and an addition counted as two: for each node what the
+/// kernel with the least does, without padding and conversions. The graph is not changed.
+double flops(const std::shared_ptr<Graph>& graph);
+
 /// What a graph takes and gives, before it is planned.
 std::vector<Port> input_ports(const Graph& graph);
 std::vector<Port> output_ports(const Graph& graph);

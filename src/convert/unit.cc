@@ -78,6 +78,15 @@ std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
   return chain.count > 0 ? chain.loops[0].*stride : 0;
 }
 
+/// Runs of more elements are cast one by one: calling a cast costs as much as a few dozen.
+constexpr std::int64_t kShortRun = 256;
+
+/// Whether the iterations of the chain lie `bytes` apart in the way that `stride` says, and have
+/// the same parameters.
+bool follows(const Chain& chain, std::int64_t Loop::*stride, std::int64_t bytes) {
+  return chain.count == 1 && chain.loops[0].*stride == bytes && chain.loops[0].ps == 0;
+}
+
 }  // namespace
 
 UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool is_mapped,
@@ -120,10 +129,14 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   const std::int64_t rows = unit.zero ? 0 : std::clamp<std::int64_t>(job_.b.valid - unit.b, 0, nb);
   const std::int64_t valid = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
   if (rows > 0) src += unit.b * is;
+  const bool short_runs = is_cast_ && rows > 1 && na <= kShortRun && job_.across.n == 1 &&
+                          follows(job_.b, &Loop::os, run);
   if (!is_cast_ && rows > 0)
     copy_rows({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.n,
                job_.across.is, job_.across.os});
-  for (std::int64_t r = 0; is_cast_ && r < rows; ++r) {
+  if (short_runs)
+    cast_short_runs(src, dst, rows, na, valid, map_of_runs(job_.a, unit.a, valid, unit.param, na));
+  for (std::int64_t r = 0; is_cast_ && !short_runs && r < rows; ++r) {
     const std::int64_t base = unit.param + (unit.b + r) * stride_of(job_.b, &Loop::ps);
     cast_(src + r * is, dst + r * os, valid, row_map(job_.a, unit.a, valid, base));
     if (valid < na)
@@ -133,6 +146,29 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   if (rows < nb)
     copy_rows({zero_bytes(), dst + rows * os, nb - rows, 0, os, run, 0, zero_bytes(), job_.across.n,
                0, job_.across.os});
+}
+
+/// Runs of `run` elements, of which the first `valid` have a source, next to each other in the
+/// destination. They are put next to each other first, zeros behind each, and cast together.
+void UnitRunner::cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
+                                 std::int64_t valid, const RowMap& map) noexcept {
+  const std::int64_t is = stride_of(job_.b, &Loop::is), bytes = run * job_.src_bytes;
+  const std::int64_t most = static_cast<std::int64_t>(kScratchBytes) / bytes;
+  for (std::int64_t r = 0; r < rows; r += most) {
+    const std::int64_t n = std::min(most, rows - r);
+    const CopyBlock gathered{src + r * is,           scratch_, n, is, bytes, bytes,
+                             valid * job_.src_bytes, src_end_};
+    choose(kernels_, gathered).run(gathered);
+    cast_dense(scratch_, dst + r * run * job_.dst_bytes, n, run, map);
+  }
+}
+
+/// Runs that follow each other without a gap on both sides; the map is one of map_of_runs.
+void UnitRunner::cast_dense(const Byte* src, Byte* dst, std::int64_t runs, std::int64_t run,
+                            const RowMap& map) noexcept {
+  const std::int64_t step = kMaxBlock / run * run;
+  for (std::int64_t i = 0; i < runs * run; i += step)
+    cast_(src + i * job_.src_bytes, dst + i * job_.dst_bytes, std::min(step, runs * run - i), map);
 }
 
 /// Where the rows and columns of the block are; tables of them only where they are irregular or
@@ -244,23 +280,34 @@ void UnitRunner::transpose_then_cast(const Unit& unit) noexcept {
   inner_.row_stride = block_.row_stride;
   inner_.col_stride = pitch;
   transpose_bytes(inner_, job_.src_bytes);
+  if (nb <= kShortRun && job_.b.count == 1 && follows(job_.a, &Loop::os, nb * job_.dst_bytes)) {
+    const std::int64_t valid = std::clamp<std::int64_t>(job_.b.valid - unit.b, 0, nb);
+    cast_dense(scratch, block_.column(0), block_.na, nb,
+               map_of_runs(job_.b, unit.b, valid, unit.param, nb));
+    return;
+  }
   walk(job_.a, unit.a, block_.na,
        [&](std::int64_t a, std::int64_t, std::int64_t, std::int64_t ps, bool) {
          cast_(scratch + a * pitch, block_.column(a), nb,
                row_map(job_.b, unit.b, nb, unit.param + ps));
        });
-  if (any_zero_row_) clear_rows_without_source(block_);
+  if (any_zero_row_ && is_mapped_) clear_rows_without_source(block_);
 }
 
 void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
   const std::int64_t pitch = block_.na * job_.dst_bytes, na = block_.na;
   inner_rows_[0] = scratch_;
-  walk(job_.b, unit.b, block_.nb,
-       [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t ps, bool valid) {
-         Byte* const row = scratch_ + b * pitch;
-         if (any_zero_row_) inner_rows_[b] = valid ? row : zero_bytes();
-         if (valid) cast_(block_.row(b), row, na, row_map(job_.a, unit.a, na, unit.param + ps));
-       });
+  if (!any_zero_row_ && na <= kShortRun && follows(job_.b, &Loop::is, na * job_.src_bytes)) {
+    cast_dense(block_.row(0), scratch_, block_.nb, na,
+               map_of_runs(job_.a, unit.a, na, unit.param, na));
+  } else {
+    walk(job_.b, unit.b, block_.nb,
+         [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t ps, bool valid) {
+           Byte* const row = scratch_ + b * pitch;
+           if (any_zero_row_) inner_rows_[b] = valid ? row : zero_bytes();
+           if (valid) cast_(block_.row(b), row, na, row_map(job_.a, unit.a, na, unit.param + ps));
+         });
+  }
   inner_.rows = inner_rows_;
   inner_.cols = columns_;
   inner_.na = na;
@@ -306,11 +353,34 @@ RowMap UnitRunner::row_map(const Chain& chain, std::int64_t start, std::int64_t 
   const std::int64_t key[3] = {base, start % period, n};
   if (!std::equal(key, key + 3, map_key_)) {
     std::copy(key, key + 3, map_key_);
+    repeated_ = 0;
     walk(chain, start, n, [&](std::int64_t i, std::int64_t, std::int64_t, std::int64_t ps, bool) {
       const auto k = static_cast<std::size_t>(std::min(base + ps, last));
       mean_row_[i] = mean_[k];
       norm_row_[i] = norm_[k];
     });
+  }
+  return {RowMap::Mode::each, mean_row_, norm_row_};
+}
+
+/// As row_map, for any number of runs of `run` elements one after the other; behind the first n of
+/// each the map makes zero of zero.
+RowMap UnitRunner::map_of_runs(const Chain& chain, std::int64_t start, std::int64_t n,
+                               std::int64_t base, std::int64_t run) noexcept {
+  const RowMap one = row_map(chain, start, n, base);
+  if (one.mode == RowMap::Mode::none || (one.mode == RowMap::Mode::scalar && n == run)) return one;
+  if (one.mode == RowMap::Mode::scalar) {
+    map_key_[0] = -1;
+    repeated_ = 0;
+    std::fill_n(mean_row_, n, *one.mean);
+    std::fill_n(norm_row_, n, *one.norm);
+  }
+  if (repeated_ != run) {
+    for (float* const row : {mean_row_, norm_row_}) {
+      std::fill(row + n, row + run, 0.f);
+      for (std::int64_t i = run; i + run <= kMaxBlock; i += run) std::copy_n(row, run, row + i);
+    }
+    repeated_ = run;
   }
   return {RowMap::Mode::each, mean_row_, norm_row_};
 }

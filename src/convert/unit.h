@@ -58,8 +58,14 @@ class UnitRunner {
   void transpose_then_cast(const Unit& unit) noexcept;
   void cast_then_transpose(const Unit& unit) noexcept;
   void clear_rows_without_source(const TransposeBlock& to) noexcept;
+  void cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
+                       std::int64_t valid, const RowMap& map) noexcept;
+  void cast_dense(const Byte* src, Byte* dst, std::int64_t runs, std::int64_t run,
+                  const RowMap& map) noexcept;
   RowMap row_map(const Chain& chain, std::int64_t start, std::int64_t n,
                  std::int64_t base) noexcept;
+  RowMap map_of_runs(const Chain& chain, std::int64_t start, std::int64_t n, std::int64_t base,
+                     std::int64_t run) noexcept;
 
   static constexpr std::size_t kScratchBytes = 24 * 1024 + 64;
 
@@ -70,6 +76,7 @@ class UnitRunner {
   const Byte* const src_end_;
   const Kernels& kernels_;
   std::int64_t map_key_[3] = {-1, -1, -1};
+  std::int64_t repeated_ = 0;  ///< the run that fills the whole of the maps below
   bool any_zero_row_ = false;
   TransposeBlock block_, inner_;
   TableKey row_table_, column_table_;

@@ -227,7 +227,10 @@ std::string weights_beside(const std::string& path) {
 
 std::shared_ptr<Model> open_ncnn(const InputFile& file, const OpenOptions& options) {
   const auto model = std::make_shared<NcnnModel>(file, options.limits);
-  if (options.generate_weights || !model->has_weights()) {
+  if (options.generate_weights && !options.weights.empty()) {
+    fail(ErrorCode::usage, "weights are either made up or those of a file");
+  }
+  if (options.generate_weights || (options.weights.empty() && !model->has_weights())) {
     model->generate();
     return model;
   }

@@ -67,9 +67,11 @@ bool is_real(std::string_view word) { return word.find_first_of(".eE") != std::s
 
 template <class T>
 T number(std::string_view word, std::string_view what) {
-  const std::string_view digits = word.starts_with('-') ? word.substr(1) : word;
+  const bool plus = word.starts_with('+');  // which from_chars does not know
+  const std::string_view digits = plus || word.starts_with('-') ? word.substr(1) : word;
+  const std::string_view read = plus ? digits : word;
   T out{};
-  const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), out);
+  const auto [end, problem] = std::from_chars(read.data(), read.data() + read.size(), out);
   const bool starts =
       !digits.empty() && (digits[0] == '.' || (digits[0] >= '0' && digits[0] <= '9'));
   if (!starts || problem != std::errc() || end != word.data() + word.size()) {
@@ -190,7 +192,7 @@ class TextReader {
   std::optional<std::int64_t> parameter_id() {
     if (!skip_blank()) return std::nullopt;
     const char first = bytes_[at_];
-    if (first != '-' && (first < '0' || first > '9')) return std::nullopt;
+    if (first != '-' && first != '+' && (first < '0' || first > '9')) return std::nullopt;
     const std::size_t equals = bytes_.find('=', at_);
     const std::size_t end = std::min(bytes_.find_first_of(kBlank, at_), bytes_.size());
     if (equals >= end) {
@@ -220,7 +222,9 @@ class TextReader {
     const std::string_view value = word("a value");
     constexpr std::int64_t kWordBytes = sizeof(std::string_view) + 8;
     budget_.take_bytes((std::ranges::count(value, ',') + 1) * kWordBytes);
-    const std::vector<std::string_view> words = split_at_commas(value);
+    std::vector<std::string_view> words = split_at_commas(value);
+    const bool commas = words.size() > 1;
+    if (!list && commas && words.back().empty()) words.pop_back();  // a list of one ends so
     if (list) {
       const std::int64_t count = integer(words[0], "the length of a list");
       if (count < 0 || count + 1 != std::ssize(words)) {
@@ -228,7 +232,7 @@ class TextReader {
              " elements, but says that it has ", count);
       }
       params.set(std::to_string(id), list_of(std::span(words).subspan(1)));
-    } else if (words.size() > 1) {
+    } else if (commas) {
       params.set(std::to_string(id), list_of(words));
     } else if (is_real(words[0])) {
       params.set(std::to_string(id), real(words[0]));
@@ -514,7 +518,10 @@ std::vector<NcnnPort> ncnn_inputs(const std::vector<NcnnLayer>& layers) {
 
 std::vector<std::string> ncnn_outputs(const std::vector<NcnnLayer>& layers) {
   std::unordered_set<std::string_view> read;
-  for (const NcnnLayer& layer : layers) read.insert(layer.inputs.begin(), layer.inputs.end());
+  for (const NcnnLayer& layer : layers) {
+    if (layer.type == "Noop" && layer.inputs.size() > layer.outputs.size()) continue;
+    read.insert(layer.inputs.begin(), layer.inputs.end());
+  }
   std::vector<std::string> outputs;
   for (const NcnnLayer& layer : layers) {
     for (const std::string& blob : layer.outputs) {

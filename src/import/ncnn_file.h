@@ -27,7 +27,9 @@ struct NcnnPort {
 /// Throws Error(bad_input) for layers that are no part of a model: an Input that reads something,
 /// a layer that makes nothing.
 std::vector<NcnnPort> ncnn_inputs(const std::vector<NcnnLayer>& layers);
-/// The blobs that no layer reads, in the order of the file. Throws Error(bad_input) without one.
+/// The blobs that no layer reads, in the order of the file. A Noop with more inputs than outputs is
+/// how converters end a model with several outputs: what it takes counts as not read. Throws
+/// Error(bad_input) without any.
 std::vector<std::string> ncnn_outputs(const std::vector<NcnnLayer>& layers);
 
 /// Whether the file starts as either kind does.

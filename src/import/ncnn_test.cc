@@ -278,6 +278,86 @@ TEST(NcnnModel, GraphsShareTheWeights) {
   EXPECT_EQ(weights(), weights());
 }
 
+TEST(NcnnFile, ACommaBehindAnElementMakesAListOfIt) {
+  const auto layers =
+      parse(ncnn_param({"Input i 0 1 x", "ReLU r 1 1 x y 0=0.5, 3=+7, 4=1,2, 5=1,2 +6=+0.25 7=3"}));
+  const NcnnParams p = params_of(layers[1]);
+  EXPECT_EQ(p.reals(0), Floats{0.5f});
+  EXPECT_THROW((void)p.real(0, 0), Error);
+  EXPECT_EQ(p.integers(3), Ints{7});
+  EXPECT_EQ(p.integers(4), (Ints{1, 2}));
+  EXPECT_EQ(p.integers(5), (Ints{1, 2}));
+  EXPECT_EQ(p.real(6, 0), 0.25f);
+  EXPECT_EQ(p.integer(7, 0), 3);
+  for (const char* bad : {"0=,", "0=1,,", "0=1,,2", "0=++1", "0=+-1", "0=+", "-23300=1,2,"}) {
+    EXPECT_THROW((void)parse(ncnn_param({"Input i 0 1 x", std::string("ReLU r 1 1 x y ") + bad})),
+                 Error)
+        << bad;
+  }
+}
+
+TEST(NcnnModel, WeightsOfAnUnknownTagAreRefused) {
+  const std::string net = "7767517\n2 2\nInput i 0 1 x 0=2\nInnerProduct p 1 1 x y 0=1 2=2\n";
+  const auto with_tag = [&](std::uint32_t tag, const std::string& rest) {
+    return run(*open_model(as_file(net), as_file(NcnnBin().word(tag).bytes + rest)));
+  };
+  const std::string two("\x80\x3f\x00\x40", 4);  // 1 and 2 as upper halves of floats
+  const auto got = with_tag(0x01348B83, two);
+  const auto whole = with_tag(0, std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+  EXPECT_EQ(got, whole);
+  const std::string book(2000, '\0');
+  EXPECT_THROW((void)with_tag(0x01348B84, book), Error);
+  try {
+    (void)with_tag(0xDEADBEEF, book);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::bad_input);
+    EXPECT_NE(std::string(e.what()).find("0xdeadbeef"), std::string::npos) << e.what();
+  }
+}
+
+/// Not in the ncnn that the cases were computed with: of equal maxima it takes the last.
+TEST(NcnnModel, ArgMaxTakesTheLast) {
+  const std::string net = ncnn_param(
+      {"Input i 0 1 x 0=5 1=4 2=3", "Clip c 1 1 x c 0=-0.25 1=0.25", "ArgMax a 1 1 c y"});
+  const auto model = open_model(as_file(net), as_file(""));
+  Tensor x(DType::f32, Shape("chw", {3, 4, 5}));
+  fill_ncnn_input(x, 0);
+  float last = 0;
+  for (std::size_t i = 0; i < 60; ++i) {
+    if (x.as<float>()[i] >= 0.25f) last = static_cast<float>(i);
+  }
+  EXPECT_EQ(run(*model), std::vector<float>{last});
+}
+
+TEST(NcnnInspect, ListsParametersThatAreNotSupported) {
+  const Folder folder;
+  const std::vector<std::string> layers = {"Convolution l 1 1 x y 0=4 1=3 6=108 9=7",
+                                           "Deconvolution l 1 1 x y 28=1",
+                                           "Gemm l 1 1 x y 12=1",
+                                           "BinaryOp l 1 1 x y 0=19 1=1",
+                                           "UnaryOp l 1 1 x y 0=28",
+                                           "Reduction l 1 1 x y 0=11",
+                                           "Reduction l 1 1 x y 0=0 1=0 -23303=1,1",
+                                           "Softmax l 1 1 x y 0=1",
+                                           "ArgMax l 1 1 x y 1=3",
+                                           "Reshape l 1 1 x y 0=-1 3=1",
+                                           "Reshape l 1 1 x y 0=-1 12=0",
+                                           "Tile l 1 1 x y -23302=5,1,1,1,1,1",
+                                           "Padding l 1 1 x y 6=3 7=1",
+                                           "PriorBox l 1 1 x y 14=1",
+                                           "LSTM l 1 1 x y 0=3 1=60 8=2",
+                                           "SDPA l 1 1 x y 18=1"};
+  for (const std::string& layer : layers) {
+    const std::string net = ncnn_param({"Input i 0 1 x 0=8 1=8 2=3", layer});
+    const ModelInfo info = inspect_model(folder.file("a.param", net));
+    ASSERT_EQ(info.operators.size(), 1u);
+    EXPECT_NE(info.operators[0].unsupported, "") << layer;
+    EXPECT_EQ(code_of([&] { (void)open_model(as_file(net), as_file("")); }), ErrorCode::unsupported)
+        << layer;
+  }
+}
+
 TEST(NcnnInspect, ListsEveryLayer) {
   const Folder folder;
   const std::string path = folder.file(

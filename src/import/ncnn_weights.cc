@@ -2,6 +2,8 @@
 #include "import/ncnn_weights.h"
 
 #include <algorithm>
+#include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -12,6 +14,7 @@
 #include "base/scalar.h"
 #include "base/trail.h"
 #include "ops/ncnn/params.h"
+#include "ops/ncnn/refusals.h"
 
 namespace stowage {
 
@@ -190,15 +193,30 @@ Weights lstm(const NcnnParams& p) {
   return all;
 }
 
+/// Input, bias, recurrence of `Gates` gates, with `Biases` biases.
+template <int Gates, int Biases>
+Weights recurrent(const NcnnParams& p) {
+  const std::int64_t out = p.count(0, 0, 1), directions = p.integer(2, 0) == 2 ? 2 : 1;
+  const std::int64_t rows = checked_mul(checked_mul(Gates, out), directions);
+  return {product({directions, Gates, out, quotient(p, 1, rows)}),
+          {{directions, Biases, out}, Like::zero, true},
+          product({directions, Gates, out, out})};
+}
+
+/// Padding with a value of its own for each channel.
+Weights channel_values(const NcnnParams& p) {
+  const std::int64_t n = p.count(6, 0);
+  return n == 0 ? Weights() : Weights{vector(n, Like::zero)};
+}
+
 struct Row {
   std::string_view type;
   Weights (*weights)(const NcnnParams&);
-  int int8 = -1;  ///< the parameter that says that weights are int8
 };
 
 constexpr Row kRows[] = {
-    {"Convolution", window<2>, 8},
-    {"ConvolutionDepthWise", window<2>, 8},
+    {"Convolution", window<2>},
+    {"ConvolutionDepthWise", window<2>},
     {"Convolution1D", window<1>},
     {"ConvolutionDepthWise1D", window<1>},
     {"Convolution3D", window<3>},
@@ -207,7 +225,7 @@ constexpr Row kRows[] = {
     {"DeconvolutionDepthWise", transposed_window<2>},
     {"Deconvolution1D", transposed_window<1>},
     {"DeconvolutionDepthWise1D", transposed_window<1>},
-    {"InnerProduct", inner_product, 8},
+    {"InnerProduct", inner_product},
     {"BatchNorm", batch_norm},
     {"Scale", scale},
     {"Bias", one_vector<Like::zero>},
@@ -218,11 +236,13 @@ constexpr Row kRows[] = {
     {"RMSNorm", rms_norm},
     {"Normalize", normalize},
     {"MemoryData", memory_data},
-    {"Gemm", gemm, 18},
-    {"MultiHeadAttention", attention, 18},
-    {"SDPA", nullptr, 18},
-    {"Embed", embed, 18},
-    {"LSTM", lstm, 8},
+    {"Gemm", gemm},
+    {"MultiHeadAttention", attention},
+    {"Embed", embed},
+    {"LSTM", lstm},
+    {"GRU", recurrent<3, 4>},
+    {"RNN", recurrent<1, 1>},
+    {"Padding", channel_values},
 };
 
 const Row* find_row(const NcnnLayer& layer) {
@@ -246,14 +266,12 @@ void take_budget(const Weights& weights, ImportBudget& budget) {
 
 Weights ncnn_weights(const NcnnLayer& layer) {
   const Row* row = find_row(layer);
-  if (row == nullptr || row->weights == nullptr) return {};
+  if (row == nullptr) return {};
   return row->weights(NcnnParams(layer.params));
 }
 
 std::string ncnn_unsupported(const NcnnLayer& layer) {
-  const Row* row = find_row(layer);
-  if (row == nullptr || row->int8 < 0 || !NcnnParams(layer.params).flag(row->int8)) return "";
-  return "its weights are int8, which is not supported yet";
+  return ncnn::refusal(layer.type, NcnnParams(layer.params), layer.inputs.size());
 }
 
 std::vector<std::byte> NcnnWeightFile::take(std::int64_t bytes) {
@@ -274,17 +292,34 @@ void NcnnWeightFile::read_floats(std::span<float> into) {
   at_ += bytes;
 }
 
+/// How the tag before weights says that they are stored. ncnn takes every tag that it does not know
+/// for that of a codebook, whose own is a small number.
+NcnnWeightFile::Storage NcnnWeightFile::storage_of(std::uint32_t tag) {
+  constexpr std::uint32_t kHalf = 0x01306B47, kBfloat = 0x01348B83, kInt8 = 0x000D4B38,
+                          kFloat = 0x0002C056, kBooksEnd = 0x10000;
+  if (tag == 0 || tag == kFloat) return Storage::f32;
+  if (tag == kHalf) return Storage::f16;
+  if (tag == kBfloat) return Storage::bf16;
+  if (tag < kBooksEnd) return Storage::book;
+  if (tag == kInt8) {
+    fail(ErrorCode::unsupported, "its weights are int8, which is not supported yet");
+  }
+  char hex[9] = {};
+  std::to_chars(hex, hex + 8, tag, 16);
+  fail(ErrorCode::bad_input, "its weights are stored in a way that is unknown: their tag is 0x",
+       hex);
+}
+
 /// In 32 bits, in 16, or as one of 256 numbers that stand before.
 Tensor NcnnWeightFile::read(const NcnnWeight& weight) {
-  constexpr std::uint32_t kHalf = 0x01306B47, kInt8 = 0x000D4B38, kFloat = 0x0002C056;
   constexpr std::int64_t kBook = 256;
   const std::int64_t elements = elements_of(weight);
   std::uint32_t tag = 0;
   if (weight.tagged) std::memcpy(&tag, take(4).data(), 4);
-  if (tag == kInt8)
-    fail(ErrorCode::unsupported, "its weights are int8, which is not supported yet");
-  const bool book = tag != 0 && tag != kHalf && tag != kFloat;
-  const std::int64_t width = tag == kHalf ? 2 : book ? 1 : 4;
+  const Storage storage = storage_of(tag);
+  const bool book = storage == Storage::book;
+  const bool half = storage == Storage::f16 || storage == Storage::bf16;
+  const std::int64_t width = half ? 2 : book ? 1 : 4;
   const std::int64_t bytes = checked_add(checked_mul(elements, width), book ? kBook * 4 : 0);
   if (bytes > file_.size() - at_) {
     fail(ErrorCode::bad_input, "'", file_.path(), "' is cut short: ", bytes,
@@ -292,12 +327,14 @@ Tensor NcnnWeightFile::read(const NcnnWeight& weight) {
   }
   Tensor out(DType::f32, plain_shape(weight.extents));
   const auto into = out.as<float>();
-  if (tag == kHalf) {
+  if (half) {
     const std::vector<std::byte> halves = take(bytes);
     for (std::size_t i = 0; i < into.size(); ++i) {
-      std::uint16_t half = 0;
-      std::memcpy(&half, halves.data() + 2 * i, 2);
-      into[i] = f16_to_f32(half);
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, halves.data() + 2 * i, 2);
+      into[i] = storage == Storage::f16
+                    ? f16_to_f32(bits)
+                    : std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
     }
   } else if (book) {
     float numbers[kBook];

@@ -4,6 +4,7 @@
 // beside its import rule, and a file can be checked before anything is made of it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,8 +28,8 @@ struct NcnnWeight {
 /// In the order of the file. Throws Error(bad_input) for counts that make no sense.
 std::vector<NcnnWeight> ncnn_weights(const NcnnLayer& layer);
 
-/// Why there is no model with this layer: weights that we cannot read. Empty where there is no such
-/// reason.
+/// Why there is no model with this layer: weights that we cannot read, or other parameters. Empty
+/// where there is no such reason.
 std::string ncnn_unsupported(const NcnnLayer& layer);
 
 using NcnnTensors = std::vector<std::shared_ptr<const Tensor>>;
@@ -38,12 +39,16 @@ class NcnnWeightFile {
  public:
   explicit NcnnWeightFile(const InputFile& file) : file_(file) {}
 
-  /// Throws Error(bad_input) when the file ends before, Error(unsupported) for int8.
+  /// Throws Error(bad_input) when the file ends before and for storage that is unknown,
+  /// Error(unsupported) for int8.
   NcnnTensors read(const NcnnLayer& layer, ImportBudget& budget);
   /// Throws Error(bad_input) unless all of it has been read.
   void expect_end() const;
 
  private:
+  enum class Storage { f32, f16, bf16, book };
+
+  static Storage storage_of(std::uint32_t tag);
   Tensor read(const NcnnWeight& weight);
   std::vector<std::byte> take(std::int64_t bytes);
   void read_floats(std::span<float> into);

@@ -131,6 +131,8 @@ std::string function_text(Fn fn, float a, float b, std::string_view x, std::stri
     case Fn::tanh:
     case Fn::exp:
     case Fn::log:
+    case Fn::expm1:
+    case Fn::log1p:
     case Fn::sqrt:
     case Fn::floor:
     case Fn::ceil:
@@ -138,6 +140,8 @@ std::string function_text(Fn fn, float a, float b, std::string_view x, std::stri
       const char* name = fn == Fn::tanh    ? "tanh"
                          : fn == Fn::exp   ? "exp"
                          : fn == Fn::log   ? "log"
+                         : fn == Fn::expm1 ? "expm1"
+                         : fn == Fn::log1p ? "log1p"
                          : fn == Fn::sqrt  ? "sqrt"
                          : fn == Fn::floor ? "floor"
                          : fn == Fn::ceil  ? "ceil"

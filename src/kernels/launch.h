@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -33,6 +34,9 @@ struct LaunchView {
 /// What a launch is made from. Absent operands have no elements and rank 0.
 struct LaunchArgs {
   std::span<const LaunchView> in, out;
+  /// Bytes of inputs that are constants in host memory, from which tables are computed; null for
+  /// all others. Without any, such tables are empty.
+  std::span<const std::byte* const> constants = {};
 };
 
 /// The arguments of the kernel are those of each operand (see accessors.h), then the tables, then

@@ -2,6 +2,7 @@
 // Planes with more rows and columns, or fewer.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -15,8 +16,12 @@ namespace stowage {
 
 namespace {
 
-/// For each position of the new extent that of the old one, or -1: the constant.
-std::vector<int> positions(int extent, int before, int after, int type) {
+struct Border {
+  int top, bottom, left, right;
+};
+
+/// An extent with so much around it.
+int extended(int extent, int before, int after, int type) {
   if (before < 0 || after < 0) {
     fail(ErrorCode::usage, "a border of ", before, " and ", after, " elements");
   }
@@ -26,17 +31,15 @@ std::vector<int> positions(int extent, int before, int after, int type) {
   }
   const std::int64_t all = std::int64_t{extent} + before + after;
   if (all > INT32_MAX) fail(ErrorCode::limit, "an extent of ", all, " is more than a Mat can have");
-  std::vector<int> out(idx(all));
-  for (int i = 0; i < static_cast<int>(all); ++i) {
-    const int at = i - before;
-    const bool inside = at >= 0 && at < extent;
-    int from = at;
-    if (!inside && type == BORDER_CONSTANT) from = -1;
-    if (!inside && type == BORDER_REPLICATE) from = std::clamp(at, 0, extent - 1);
-    if (!inside && type == BORDER_REFLECT) from = at < 0 ? -at : 2 * (extent - 1) - at;
-    out[idx(i)] = from;
-  }
-  return out;
+  return static_cast<int>(all);
+}
+
+/// What is at a position of the old extent, counted from its beginning; -1: the constant.
+int source_of(int at, int extent, int type) noexcept {
+  if (at >= 0 && at < extent) return at;
+  if (type == BORDER_REPLICATE) return std::clamp(at, 0, extent - 1);
+  if (type == BORDER_REFLECT) return at < 0 ? -at : extent - 2 - (at - extent);
+  return -1;
 }
 
 /// An element whose scalars all have the value.
@@ -50,7 +53,12 @@ std::vector<std::byte> element_of(const MatShape& s, float value) {
     const std::uint16_t half = f32_to_f16(value);
     std::memcpy(scalar.data(), &half, 2);
   } else if (lane == 1) {
-    scalar[0] = static_cast<std::byte>(real_to_integer<std::int16_t>(value));
+    const float whole = std::trunc(value);
+    // Scalars are signed or not; the header does not say.
+    if (!(whole >= -128 && whole <= 255)) {
+      fail(ErrorCode::usage, "a border of ", value, " for scalars of 1 byte");
+    }
+    scalar[0] = static_cast<std::byte>(static_cast<int>(whole));
   } else if (value != 0) {
     fail(ErrorCode::usage, "a border of ", value, " for scalars of ", lane, " bytes");
   }
@@ -74,12 +82,89 @@ void each_slice(const Mat& from, const Mat& to, F&& f) {
   }
 }
 
-Mat resized(const Mat& from, int w, int h) {
-  MatShape s = from;
-  s.w = w;
-  s.h = h;
-  s.cstep = s.nstep = 0;
-  return new_mat(s);
+/// What is packed along w or h: there borders are counted in scalars.
+bool packed_inside(const MatShape& s) { return s.dims < 3 && s.elempack > 1; }
+
+/// In the units in which borders are counted, without steps.
+MatShape counted_shape(const MatShape& s) {
+  MatShape out = s;
+  if (packed_inside(s)) {
+    const std::int64_t scalars = std::int64_t{s.packed_extent()} * s.elempack;
+    out.packed_extent() = static_cast<int>(scalars);  // as complete() has seen to
+    out.elemsize = s.lane_bytes();
+    out.elempack = 1;
+  }
+  out.cstep = out.nstep = 0;
+  return out;
+}
+
+/// A Mat of dims 1 as its scalars, over the same memory, which it does not keep.
+Mat scalars_of(const Mat& m) {
+  MatShape s = counted_shape(m);
+  s.cstep = m.cstep * idx(m.elempack);
+  s.nstep = m.nstep * idx(m.elempack);
+  return Mat::wrap(s, m.data);
+}
+
+/// f(from, to) fills a Mat of `made`, which is in the units of counted_shape, from one that is
+/// likewise; the result is in dst, packed like `from` where that divides.
+template <class F>
+void by_scalars(const Mat& from, Mat& dst, const MatShape& made, F&& f) {
+  made.complete();  // before memory is taken
+  if (!packed_inside(from)) {
+    const Mat to = target_mat(dst, from, made);
+    f(from, to);
+    dst = to;
+    return;
+  }
+  MatShape packed = made;
+  const bool divides = made.packed_extent() % from.elempack == 0;
+  if (divides) {
+    packed.packed_extent() /= from.elempack;
+    packed.elemsize = from.elemsize;
+    packed.elempack = from.elempack;
+  }
+  if (from.dims == 1) {
+    const Mat to = target_mat(dst, from, packed);
+    f(scalars_of(from), scalars_of(to));
+    dst = to;
+    return;
+  }
+  Mat planar;
+  convert_packing(from, planar, 1);
+  const Mat to = divides ? new_mat(made) : target_mat(dst, from, made);
+  f(planar, to);
+  if (divides) {
+    convert_packing(to, dst, from.elempack);
+  } else {
+    dst = to;
+  }
+}
+
+void make_border(const Mat& from, const Mat& to, const Border& border, int type,
+                 const std::byte* constant) {
+  const std::size_t size = from.elemsize, inner = idx(from.w) * size;
+  const int after = border.left + from.w;
+  each_slice(from, to, [&](const std::byte* source, std::byte* target) {
+    for (int i = 0; i < to.h; ++i) {
+      const int y = source_of(i - border.top, from.h, type);
+      const std::byte* const row = source + idx(std::max(y, 0)) * inner;
+      const auto fill = [&](int begin, int end) {
+        for (int j = begin; j < end; ++j) {
+          const int x = y < 0 ? -1 : source_of(j - border.left, from.w, type);
+          std::memcpy(target + idx(j) * size, x < 0 ? constant : row + idx(x) * size, size);
+        }
+      };
+      fill(0, border.left);
+      if (y < 0) {
+        fill(border.left, after);
+      } else {
+        std::memcpy(target + idx(border.left) * size, row, inner);
+      }
+      fill(after, to.w);
+      target += idx(to.w) * size;
+    }
+  });
 }
 
 }  // namespace
@@ -94,51 +179,37 @@ void copy_make_border(const Mat& src, Mat& dst, int top, int bottom, int left, i
   if (from.dims == 1 && (top != 0 || bottom != 0)) {
     fail(ErrorCode::usage, "rows around a Mat of dims 1");
   }
-  const std::vector<int> rows = positions(from.h, top, bottom, type);
-  const std::vector<int> columns = positions(from.w, left, right, type);
-  const std::vector<std::byte> constant = element_of(from, value);
-  const Mat to = resized(from, static_cast<int>(columns.size()), static_cast<int>(rows.size()));
-  const std::size_t size = from.elemsize, inner = idx(from.w) * size;
-  each_slice(from, to, [&](const std::byte* source, std::byte* target) {
-    for (const int y : rows) {
-      const std::byte* const row = source + idx(std::max(y, 0)) * inner;
-      const auto border = [&](std::size_t x) {
-        const bool filled = y < 0 || columns[x] < 0;
-        std::memcpy(target + x * size, filled ? constant.data() : row + idx(columns[x]) * size,
-                    size);
-      };
-      for (std::size_t x = 0; x < idx(left); ++x) border(x);
-      if (y < 0) {
-        for (std::size_t x = idx(left); x < idx(left) + idx(from.w); ++x) border(x);
-      } else {
-        std::memcpy(target + idx(left) * size, row, inner);
-      }
-      for (std::size_t x = idx(left) + idx(from.w); x < columns.size(); ++x) border(x);
-      target += columns.size() * size;
-    }
+  MatShape made = counted_shape(from);
+  made.h = extended(made.h, top, bottom, type);
+  made.w = extended(made.w, left, right, type);
+  const std::vector<std::byte> constant = element_of(made, type == BORDER_CONSTANT ? value : 0);
+  by_scalars(from, dst, made, [&](const Mat& inner, const Mat& to) {
+    make_border(inner, to, {top, bottom, left, right}, type, constant.data());
   });
-  dst = to;
 }
 
 void copy_cut_border(const Mat& src, Mat& dst, int top, int bottom, int left, int right) {
   const Mat from = src;
-  const std::int64_t w = std::int64_t{from.w} - left - right;
-  const std::int64_t h = std::int64_t{from.h} - top - bottom;
-  if (std::min({top, bottom, left, right}) < 0 || w < 1 || h < 1) {
+  MatShape made = counted_shape(from);
+  const std::int64_t w = std::int64_t{made.w} - left - right;
+  const std::int64_t h = std::int64_t{made.h} - top - bottom;
+  if (from.empty() || std::min({top, bottom, left, right}) < 0 || w < 1 || h < 1) {
     fail(ErrorCode::usage, "borders of ", top, ", ", bottom, ", ", left, " and ", right,
          " leave nothing of ", mat_text(from));
   }
-  const Mat to = resized(from, static_cast<int>(w), static_cast<int>(h));
-  const std::size_t size = from.elemsize, row = idx(from.w) * size, kept = idx(to.w) * size;
-  each_slice(from, to, [&](const std::byte* source, std::byte* target) {
-    source += idx(top) * row + idx(left) * size;
-    for (int y = 0; y < to.h; ++y) {
-      std::memcpy(target, source, kept);
-      source += row;
-      target += kept;
-    }
+  made.w = static_cast<int>(w);
+  made.h = static_cast<int>(h);
+  by_scalars(from, dst, made, [&](const Mat& outer, const Mat& to) {
+    const std::size_t size = outer.elemsize, row = idx(outer.w) * size, kept = idx(to.w) * size;
+    each_slice(outer, to, [&](const std::byte* source, std::byte* target) {
+      source += idx(top) * row + idx(left) * size;
+      for (int y = 0; y < to.h; ++y) {
+        std::memcpy(target, source, kept);
+        source += row;
+        target += kept;
+      }
+    });
   });
-  dst = to;
 }
 
 }  // namespace stowage

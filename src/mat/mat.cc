@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include "base/bytes.h"
 #include "base/checked.h"
@@ -49,13 +50,16 @@ std::size_t plane_start(const MatShape& s, int sample, int channel) {
   return s.nstep * idx(sample) + s.cstep * idx(channel);
 }
 
+/// Bytes for all samples, the gap behind the last included.
+std::size_t memory_of(const MatShape& s) { return s.nstep * idx(s.n) * s.elemsize; }
+
 }  // namespace
 
 Mat::Mat() noexcept : MatShape(empty_shape()) {}
 
 Mat::Mat(const MatShape& shape) : MatShape(shape.complete()) {
   if (total() == 0) return;
-  data = allocate_zeroed(bytes() + kVectorSlack);
+  data = allocate_zeroed(memory_of(*this) + kVectorSlack);
   owner_ = std::shared_ptr<void>(data, [](void* p) { std::free(p); });
 }
 
@@ -63,7 +67,8 @@ Mat new_mat(const MatShape& shape) {
   Mat mat;
   static_cast<MatShape&>(mat) = shape.complete();
   if (mat.total() == 0) return mat;
-  const std::size_t bytes = idx(round_up(static_cast<std::int64_t>(mat.bytes() + kVectorSlack),
+  const std::size_t memory = memory_of(mat);
+  const std::size_t bytes = idx(round_up(static_cast<std::int64_t>(memory + kVectorSlack),
                                          static_cast<std::int64_t>(kAlignment)));
   mat.data = std::aligned_alloc(kAlignment, bytes);
   if (mat.data == nullptr) fail(ErrorCode::limit, "cannot allocate ", bytes, " bytes");
@@ -83,12 +88,30 @@ Mat new_mat(const MatShape& shape) {
       clear(start + mat.total(), start + mat.nstep);
     }
   }
-  std::memset(begin + mat.bytes(), 0, bytes - mat.bytes());
+  std::memset(begin + memory, 0, bytes - memory);
   return mat;
 }
 
 bool can_reuse(const Mat& mat, const MatShape& shape) {
-  return mat.data != nullptr && mat.use_count() <= 1 && static_cast<const MatShape&>(mat) == shape;
+  if (mat.data == nullptr || mat.use_count() > 1) return false;
+  const auto without_steps = [](MatShape s) {
+    s.cstep = s.nstep = 0;
+    return s;
+  };
+  const MatShape own = mat, wanted = shape.complete();
+  const MatShape extents = without_steps(wanted);
+  return without_steps(own) == extents && (wanted == extents.complete() || wanted == own);
+}
+
+Mat target_mat(const Mat& dst, const Mat& src, const MatShape& shape) {
+  return can_reuse(dst, shape) && !overlap(src, dst) ? dst : new_mat(shape);
+}
+
+bool overlap(const Mat& a, const Mat& b) {
+  const auto* const x = static_cast<const std::byte*>(a.data);
+  const auto* const y = static_cast<const std::byte*>(b.data);
+  const std::less<> before;
+  return before(x, y + b.bytes()) && before(y, x + a.bytes());
 }
 
 Mat::Mat(int w_, void* memory, std::size_t elemsize_, int elempack_)
@@ -143,9 +166,9 @@ MatShape Mat::shape() const noexcept {
     s.packed_extent() *= elempack;
     s.elemsize = lane_bytes();
     s.elempack = 1;
-    s.nstep = 0;
-    s.cstep = s.standard_cstep();
   }
+  s.nstep = 0;
+  s.cstep = s.standard_cstep();
   return s;
 }
 
@@ -234,8 +257,8 @@ Mat Mat::sample_part(const char* what, MatShape shape, std::size_t first_element
 }
 
 Mat Mat::channel(int index) const {
-  if (dims < 3) fail(ErrorCode::usage, "a Mat of dims ", dims, " has no channels");
   check_part("channels", index, 1, c);
+  if (dims < 3) return sample_part("a channel", dims == 1 ? of(w) : of(w, h), 0);
   // Slices of a volume follow each other without a gap, whatever ncnn's cstep of them would be.
   return sample_part("a channel", dims == 3 ? of(w, h) : of(w, h, d), plane_start(*this, 0, index));
 }
@@ -249,16 +272,21 @@ Mat Mat::channel_range(int first, int count) const {
   return with(s, plane_start(*this, 0, first));
 }
 
+/// A volume that was taken from dims 4 has its slices as channels.
+int Mat::slices() const {
+  if (dims == 4) return d;
+  if (dims == 3 && (c <= 1 || cstep == plane())) return c;
+  fail(ErrorCode::usage, "a Mat of dims ", dims, dims == 3 ? " with gaps" : "", " has no depth");
+}
+
 Mat Mat::depth(int index) const {
-  if (dims != 4) fail(ErrorCode::usage, "a Mat of dims ", dims, " has no depth");
-  check_part("slices", index, 1, d);
+  check_part("slices", index, 1, slices());
   const std::size_t slice = idx(w) * idx(h);
   return sample_part("a slice", of(w, h), slice * idx(index));
 }
 
 Mat Mat::depth_range(int first, int count) const {
-  if (dims != 4) fail(ErrorCode::usage, "a Mat of dims ", dims, " has no depth");
-  check_part("slices", first, count, d);
+  check_part("slices", first, count, slices());
   const std::size_t slice = idx(w) * idx(h);
   MatShape s = of(w, h, count);
   s.cstep = slice;
@@ -334,16 +362,38 @@ void* Mat::element_address(const int* index, std::size_t count, std::size_t size
 }
 
 void* Mat::float_address(std::size_t i) const {
-  const std::size_t count = plane() * idx(c) * idx(elempack);
-  if (lane_bytes() != sizeof(float) || n != 1 || (c > 1 && cstep != plane())) {
-    fail(ErrorCode::usage, "a Mat of ", mat_text(*this), ", cstep ", cstep,
-         " is no row of floats; use at, row or channel");
+  if (lane_bytes() != sizeof(float) || n != 1) {
+    fail(ErrorCode::usage, "a Mat of ", mat_text(*this), ", n ", n,
+         " is no row of floats; use at, row or batch");
   }
+  const std::size_t count = total() * idx(elempack);
   if (i >= count) fail(ErrorCode::usage, "float ", i, " of ", count);
   return static_cast<float*>(data) + i;
 }
 
 void Mat::substract_mean_normalize(const float* mean, const float* norm) {
+  normalize(mean, 1, norm, 1, empty() ? 0 : idx(packed_extent()) * idx(elempack));
+}
+
+void Mat::substract_mean_normalize(std::span<const float> mean, std::span<const float> norm) {
+  if (empty()) return;
+  const std::size_t all = idx(packed_extent()) * idx(elempack);
+  std::size_t scalars = all;
+  for (const std::span<const float> list : {mean, norm}) {
+    if (list.size() <= 1) continue;
+    const bool other = scalars != all && list.size() != scalars;
+    if (other || list.size() + idx(elempack) <= all || list.size() > all) {
+      fail(ErrorCode::usage, "mean and norm have ", mean.size(), " and ", norm.size(),
+           " values for ", packed_extent(), " packs of ", elempack, " scalars");
+    }
+    scalars = list.size();
+  }
+  normalize(mean.empty() ? nullptr : mean.data(), mean.size() > 1 ? 1 : 0,
+            norm.empty() ? nullptr : norm.data(), norm.size() > 1 ? 1 : 0, scalars);
+}
+
+void Mat::normalize(const float* mean, std::size_t mean_step, const float* norm,
+                    std::size_t norm_step, std::size_t scalars) {
   if (empty() || (mean == nullptr && norm == nullptr)) return;
   if (lane_bytes() != sizeof(float)) {
     fail(ErrorCode::usage, "mean and norm are for floats; these scalars have ", lane_bytes(),
@@ -356,9 +406,10 @@ void Mat::substract_mean_normalize(const float* mean, const float* norm) {
   for (int sample = 0; sample < n; ++sample) {
     for (int q = 0; q < packed_extent(); ++q) {
       auto* const x = static_cast<float*>(data) + (nstep * idx(sample) + step * idx(q)) * lanes;
-      for (std::size_t k = 0; k < lanes; ++k) {
+      for (std::size_t k = 0; k < lanes && idx(q) * lanes + k < scalars; ++k) {
         const std::size_t i = idx(q) * lanes + k;
-        const float m = mean == nullptr ? 0.0f : mean[i], s = norm == nullptr ? 1.0f : norm[i];
+        const float m = mean == nullptr ? 0.0f : mean[i * mean_step];
+        const float s = norm == nullptr ? 1.0f : norm[i * norm_step];
         for (std::size_t j = 0; j < run; ++j) x[j * lanes + k] = (x[j * lanes + k] - m) * s;
       }
     }

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "stowage/error.h"
+#include "mat/test_util.h"
 
 namespace stowage {
 
@@ -19,35 +19,6 @@ Header header(const MatShape& s) {
   return {std::size_t(s.dims), std::size_t(s.w),        std::size_t(s.h),
           std::size_t(s.d),    std::size_t(s.c),        s.cstep,
           s.elemsize,          std::size_t(s.elempack), std::size_t(s.n)};
-}
-
-template <class F>
-void expect_error(ErrorCode code, const std::string& part, F&& f) {
-  try {
-    f();
-    ADD_FAILURE() << "no error: " << part;
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), code) << e.what();
-    EXPECT_NE(e.sentence().find(part), std::string::npos) << e.what();
-  }
-}
-
-/// 0, 1, 2, ... in the order of w, h, d, c, n; gaps hold -1.
-Mat counted(const MatShape& shape) {
-  Mat m(shape);
-  float next = 0;
-  const MatShape s = m;
-  auto* const cells = static_cast<float*>(m.data);
-  std::fill_n(cells, m.bytes() / 4, -1.0f);
-  const auto lanes = std::size_t(s.elempack);
-  for (int n = 0; n < s.n; ++n) {
-    for (int c = 0; c < s.c; ++c) {
-      for (std::size_t i = 0; i < s.plane() * lanes; ++i) {
-        cells[(s.nstep * std::size_t(n) + s.cstep * std::size_t(c)) * lanes + i] = next++;
-      }
-    }
-  }
-  return m;
 }
 
 TEST(MatTest, ConstructorsMeanWhatNcnnsDo) {
@@ -93,7 +64,7 @@ TEST(MatTest, StepsAreNcnns) {
         while (sample % 4096 != 0) ++sample;
         EXPECT_EQ(batch.nstep, sample / elemsize);
         EXPECT_EQ(batch.total(), bytes / elemsize * 3);
-        EXPECT_EQ(batch.bytes(), sample / elemsize * elemsize * 2);
+        EXPECT_EQ(batch.bytes(), (sample / elemsize + batch.total()) * elemsize);
       }
     }
   }
@@ -117,6 +88,17 @@ TEST(MatTest, HeadersThatMakeNoSenseAreErrors) {
   const int most = 2147483647;
   expect_error(ErrorCode::limit, "64 bits", [&] { Mat(most, most, most); });
   expect_error(ErrorCode::limit, "2^47", [] { Mat(1 << 24, 1 << 24); });
+  // What shape() says of packs must be an extent, too.
+  std::vector<std::byte> none(1);
+  for (const MatShape& s :
+       {MatShape{.dims = 1, .w = 1 << 30, .elemsize = 4, .elempack = 4},
+        {.dims = 2, .w = 0, .h = 1 << 29, .elemsize = 4, .elempack = 4},
+        {.dims = 3, .w = 0, .h = 1, .c = 1 << 30, .elemsize = 2, .elempack = 2}}) {
+    expect_error(ErrorCode::limit, "packs of", [&] { Mat::wrap(s, none.data()); });
+  }
+  EXPECT_EQ(
+      Mat::wrap({.dims = 1, .w = 1 << 29, .elemsize = 3, .elempack = 3}, none.data()).shape().w,
+      3 << 29);
   expect_error(ErrorCode::limit, "", [&] { Mat(most, most, 4u, 1); });
   expect_error(ErrorCode::limit, "",
                [&] { Mat(MatShape{.dims = 3, .w = 1, .h = 1, .c = 2, .cstep = ~std::size_t{0}}); });
@@ -227,6 +209,18 @@ TEST(MatTest, ViewsOfAllDims) {
   const Mat vector = counted(MatShape::of(9));
   EXPECT_EQ(vector.range(4, 3)[2], 6);
   EXPECT_EQ(vector[8], 8);
+  // A plane is a channel of dims 1 and 2; a volume's slices are also those of its channel.
+  EXPECT_EQ(vector.channel(0)[4], 4);
+  EXPECT_EQ(header(matrix.channel(0)), (Header{2, 5, 4, 1, 1, 20, 4, 1, 1}));
+  EXPECT_EQ(matrix.channel(0).at<float>(1, 2), 11);
+  for (int q = 0; q < 4; ++q) {
+    for (int z = 0; z < 5; ++z) {
+      for (int y = 0; y < 2; ++y) {
+        EXPECT_EQ(volume.channel(q).depth(z).row(y)[1], volume.at<float>(1, y, z, q));
+      }
+    }
+    EXPECT_EQ(volume.channel(q).depth_range(1, 3).at<float>(2, 1, 2), volume.at<float>(2, 1, 3, q));
+  }
   const float* pointer = vector;
   EXPECT_EQ(pointer[3], 3);
   EXPECT_EQ(static_cast<const float*>(volume.channel(1))[0], 30);
@@ -235,6 +229,37 @@ TEST(MatTest, ViewsOfAllDims) {
   EXPECT_EQ(header(batch.batch_range(1, 2)), (Header{3, 3, 3, 1, 2, 12, 4, 1, 2}));
   EXPECT_EQ(batch.batch_range(1, 2).batch(1).at<float>(2, 2, 1), 53);
   EXPECT_EQ(batch.channel_range(1, 1).batch(1).at<float>(0, 0, 0), 27);
+}
+
+TEST(MatTest, FloatsAsFarAsTotalSays) {
+  for (const MatShape& shape :
+       {MatShape::of(10), MatShape::of(3, 3), MatShape::of(3, 3, 2), MatShape::of(10, 4u)}) {
+    Mat m(shape);
+    for (std::size_t i = 0; i < m.total(); ++i) m[i] = static_cast<float>(i);
+    EXPECT_EQ(m.row(0)[2], 2);
+    expect_error(ErrorCode::usage, "float ", [&] { m[m.total()]; });
+  }
+  // Of memory of the caller nothing behind the last element.
+  float three[3] = {1, 2, 3};
+  Mat m(3, three);
+  EXPECT_EQ(m.total(), 3u);
+  expect_error(ErrorCode::usage, "float 3 of 3", [&] { m[3]; });
+}
+
+TEST(MatTest, BytesEndWithTheLastSample) {
+  Mat batch = counted({.dims = 3, .w = 3, .h = 3, .c = 3, .n = 2});
+  Mat part = batch.channel_range(1, 2);
+  EXPECT_EQ(part.bytes(), (part.nstep + 2 * part.cstep) * 4);
+  EXPECT_LE(static_cast<std::byte*>(part.data) + part.bytes(),
+            static_cast<std::byte*>(batch.data) + batch.bytes());
+  // What lies between the samples of a view belongs to somebody else.
+  part.fill(-7.0f);
+  EXPECT_EQ(batch.batch(0).at<float>(2, 2, 0), 8);
+  EXPECT_EQ(batch.batch(1).at<float>(2, 2, 0), 35);
+  EXPECT_EQ(batch.batch(1).at<float>(2, 2, 2), -7);
+  const Mat copy = part.clone();
+  EXPECT_EQ(copy.batch(1).at<float>(0, 0, 0), -7);
+  EXPECT_EQ(header(copy), (Header{3, 3, 3, 1, 2, 12, 4, 1, 2}));
 }
 
 TEST(MatTest, AccessIsChecked) {
@@ -249,12 +274,12 @@ TEST(MatTest, AccessIsChecked) {
   expect_error(ErrorCode::usage, "channels", [&] { m.channel(2); });
   expect_error(ErrorCode::usage, "channels", [&] { m.channel_range(1, 2); });
   expect_error(ErrorCode::usage, "channels", [&] { m.channel_range(2147483647, 2147483647); });
-  expect_error(ErrorCode::usage, "no channels", [&] { m.channel(0).channel(0); });
+  expect_error(ErrorCode::usage, "channels 1 to 2", [&] { m.channel(0).channel(1); });
   expect_error(ErrorCode::usage, "no depth", [&] { m.depth(0); });
   expect_error(ErrorCode::usage, "take a channel", [&] { m.row_range(0, 1); });
   expect_error(ErrorCode::usage, "take a channel", [&] { m.range(0, 1); });
-  expect_error(ErrorCode::usage, "no row of floats", [&] { m[0]; });  // planes have gaps
-  expect_error(ErrorCode::usage, "float 18 of 18", [&] { m.reshape(18)[18]; });
+  expect_error(ErrorCode::usage, "float 24 of 24", [&] { m[24]; });
+  expect_error(ErrorCode::usage, "float 20 of 20", [&] { m.reshape(18)[20]; });
   expect_error(ErrorCode::usage, "not as many", [&] { m.reshape(17); });
   expect_error(ErrorCode::usage, "negative", [&] { m.reshape(-3, -6); });
   expect_error(ErrorCode::usage, "samples", [&] { m.batch(1); });
@@ -327,6 +352,17 @@ TEST(MatTest, MemoryIsSharedWithTensors) {
       {"h w c", "c=3,h=4,w=5", {3, 5, 4, 1, 1, 20, 12, 3, 1}},
       {"a b", "a=7,b=5", {2, 5, 7, 1, 1, 35, 4, 1, 1}},
       {"n c", "n=1,c=9", {2, 9, 1, 1, 1, 9, 4, 1, 1}},
+      // Axes count by name, in whatever order the shape has them.
+      {"ncnn-2d-pack1", "w=3,h=6", {2, 3, 6, 1, 1, 18, 4, 1, 1}},
+      {"ncnn-2d-pack4", "w=3,h=6", {2, 3, 2, 1, 1, 6, 16, 4, 1}},
+      {"ncnn-3d-pack4", "w=5,h=3,c=6", {3, 5, 3, 1, 2, 15, 16, 4, 1}},
+      {"ncnn-3d-pack1", "h=3,w=5,c=6", {3, 5, 3, 1, 6, 16, 4, 1, 1}},
+      {"ncnn-4d-pack2", "w=3,c=3,d=2,h=3", {4, 3, 3, 2, 2, 18, 8, 2, 1}},
+      {"ncnn-batch-pack4", "c=6,w=5,n=2,h=3", {3, 5, 3, 1, 2, 15, 16, 4, 2}},
+      {"NHWC", "n=1,h=4,w=5,c=3", {3, 5, 4, 1, 1, 20, 12, 3, 1}},
+      // Nothing follows the only sample of a batch.
+      {"ncnn-batch-pack4", "n=1,c=6,h=3,w=5", {3, 5, 3, 1, 2, 15, 16, 4, 1}},
+      {"ncnn-batch-pack4", "c=6,h=3,w=5,n=1", {3, 5, 3, 1, 2, 15, 16, 4, 1}},
   };
 
   for (const auto& c : cases) {
@@ -343,7 +379,7 @@ TEST(MatTest, MemoryIsSharedWithTensors) {
     const Shape& shape = mapping.shape();
     const char packed = mat.dims == 1 ? 'w' : mat.dims == 2 ? 'h' : 'c';
     int axis = shape.index_of(Axis(std::string_view(&packed, 1)));
-    if (shape.rank() == 2) axis = 0;
+    if (axis < 0) axis = 0;  // axes of other names count by position
     const TensorView view = mat.view(DType::f32, shape[axis]);
     EXPECT_EQ(view.data, memory);
     EXPECT_EQ(view.mapping.shape().elements(), shape.elements());
@@ -418,73 +454,53 @@ TEST(MatTest, MeanAndNorm) {
       }
     }
   }
+  // Lanes that do not count stay as they are, and arrays are as long as what counts.
+  const std::array<float, 7> mean = {1, 2, 3, 4, 5, 6, 7}, norm = {2, 3, 4, 5, 6, 7, 8};
+  const std::span<const float> means(mean), norms(norm), none;
+
+  const struct {
+    std::span<const float> mean, norm;
+    int counts;
+  } cases[] = {{means.first(3), norms.first(3), 3},
+               {means.first(2), norms.first(1), 2},
+               {none, norms.first(3), 3},
+               {means.first(7), norms.first(7), 7},
+               {means.first(1), norms.first(1), 4},
+               {means.first(1), none, 4},
+               {none, none, 3}};
+
+  for (const auto& c : cases) {
+    for (const int dims : {1, 2, 3}) {
+      const int packs = (c.counts + 3) / 4;
+      Mat m = dims == 1   ? Mat(packs, 16u, 4)
+              : dims == 2 ? Mat(5, packs, 16u, 4)
+                          : Mat(5, 2, packs, 16u, 4);
+      m.fill(9.0f);
+      m.substract_mean_normalize(c.mean, c.norm);
+      const std::size_t run = dims == 1 ? 1 : dims == 2 ? 5 : 10;
+      const std::size_t step = dims == 3 ? m.cstep : run;
+      for (int q = 0; q < packs * 4; ++q) {
+        const auto of = [&](std::span<const float> list, float other) {
+          return list.empty() ? other : list[list.size() == 1 ? 0 : std::size_t(q)];
+        };
+        const float want = q < c.counts ? (9 - of(c.mean, 0)) * of(c.norm, 1) : 9;
+        const float* const plane =
+            static_cast<const float*>(m.data) + step * std::size_t(q / 4) * 4;
+        for (std::size_t i = 0; i < run; ++i) ASSERT_EQ(plane[i * 4 + std::size_t(q % 4)], want);
+      }
+    }
+  }
+  Mat packed(5, 2, 1, 16u, 4);
+  for (const auto& [a, b] : {std::pair{5, 5}, {5, 0}, {3, 4}, {0, 7}}) {
+    expect_error(ErrorCode::usage, "values for 1 packs of 4", [&] {
+      packed.substract_mean_normalize(means.first(std::size_t(a)), norms.first(std::size_t(b)));
+    });
+  }
+  expect_error(ErrorCode::usage, "values for 2 packs of 4",
+               [&] { Mat(5, 2, 2, 16u, 4).substract_mean_normalize(means.first(4), none); });
   Mat bytes(4, 4, 3, 1u);
   const float one[] = {1, 1, 1};
   expect_error(ErrorCode::usage, "floats", [&] { bytes.substract_mean_normalize(one, nullptr); });
-}
-
-TEST(MatTest, Borders) {
-  const struct {
-    MatShape shape;
-    int top, bottom, left, right;
-  } cases[] = {{MatShape::of(5, 4, 3), 1, 2, 3, 0},
-               {MatShape::of(5, 4, 2, 16u, 4), 2, 0, 1, 2},
-               {MatShape::of(5), 0, 0, 2, 1},
-               {MatShape::of(3, 3), 2, 2, 2, 2},
-               {MatShape::of(4, 3, 2, 3), 1, 1, 1, 1}};
-
-  for (const auto& c : cases) {
-    const Mat m = counted(c.shape);
-    for (const int type : {BORDER_CONSTANT, BORDER_REPLICATE, BORDER_REFLECT}) {
-      Mat framed;
-      copy_make_border(m, framed, c.top, c.bottom, c.left, c.right, type, 114.0f);
-      ASSERT_EQ(framed.w, m.w + c.left + c.right);
-      ASSERT_EQ(framed.h, m.h + c.top + c.bottom);
-      ASSERT_EQ(framed.cstep, framed.standard_cstep());
-      const auto value = [](const Mat& a, int x, int y, int z, int q, int k) {
-        const std::size_t element = a.cstep * std::size_t(q) + std::size_t((z * a.h + y) * a.w + x);
-        return static_cast<const float*>(
-            a.data)[element * std::size_t(a.elempack) + std::size_t(k)];
-      };
-      const auto inner = [&](int i, int before, int extent) {
-        const int at = i - before;
-        if (at >= 0 && at < extent) return at;
-        if (type == BORDER_CONSTANT) return -1;
-        if (type == BORDER_REPLICATE) return at < 0 ? 0 : extent - 1;
-        return at < 0 ? -at : 2 * extent - 2 - at;
-      };
-      for (int q = 0; q < m.c; ++q) {
-        for (int z = 0; z < m.d; ++z) {
-          for (int y = 0; y < framed.h; ++y) {
-            for (int x = 0; x < framed.w; ++x) {
-              const int sx = inner(x, c.left, m.w), sy = inner(y, c.top, m.h);
-              for (int k = 0; k < m.elempack; ++k) {
-                const float want = sx < 0 || sy < 0 ? 114.0f : value(m, sx, sy, z, q, k);
-                ASSERT_EQ(value(framed, x, y, z, q, k), want) << x << " " << y;
-              }
-            }
-          }
-        }
-      }
-      copy_cut_border(framed, framed, c.top, c.bottom, c.left, c.right);
-      ASSERT_EQ(framed.w, m.w);
-      for (int q = 0; q < m.c; ++q)
-        ASSERT_EQ(value(framed, m.w - 1, m.h - 1, m.d - 1, q, 0),
-                  value(m, m.w - 1, m.h - 1, m.d - 1, q, 0));
-    }
-  }
-  Mat bytes(3, 3, 1u), out;
-  copy_make_border(bytes, out, 0, 0, 1, 0, BORDER_CONSTANT, 200);
-  EXPECT_EQ(out.at<unsigned char>(0, 2), 200);
-  expect_error(ErrorCode::usage, "border of -1",
-               [&] { copy_make_border(bytes, out, 0, 0, -1, 0); });
-  expect_error(ErrorCode::usage, "mirrored",
-               [&] { copy_make_border(bytes, out, 3, 0, 0, 0, BORDER_REFLECT); });
-  expect_error(ErrorCode::usage, "unknown", [&] { copy_make_border(bytes, out, 0, 0, 0, 0, 3); });
-  expect_error(ErrorCode::usage, "empty", [&] { copy_make_border(Mat(), out, 0, 0, 0, 0); });
-  expect_error(ErrorCode::usage, "leave nothing", [&] { copy_cut_border(bytes, out, 2, 1, 0, 0); });
-  expect_error(ErrorCode::usage, "leave nothing",
-               [&] { copy_cut_border(bytes, out, 0, -1, 0, 0); });
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // convert_packing: the rules of ncnn over the conversion engine.
-#include <functional>
-
 #include "base/checked.h"
 #include "base/text.h"
 #include "mat/shape.h"
@@ -17,13 +15,6 @@ DType mover_of(std::size_t lane_bytes) {
   if (lane_bytes % 8 == 0) return DType::u64;
   if (lane_bytes % 4 == 0) return DType::u32;
   return lane_bytes % 2 == 0 ? DType::u16 : DType::u8;
-}
-
-bool overlap(const Mat& a, const Mat& b) {
-  const auto* const x = static_cast<const std::byte*>(a.data);
-  const auto* const y = static_cast<const std::byte*>(b.data);
-  const std::less<> before;
-  return before(x, y + b.bytes()) && before(y, x + a.bytes());
 }
 
 /// 1-D: the same bytes under another header, where its steps come out whole.
@@ -70,9 +61,8 @@ void convert_packing(const Mat& src, Mat& dst, int elempack, const PackingOption
   const DType mover = mover_of(from.lane_bytes());
   const int unit = dtype_bytes(mover);
   const Mapping src_mapping = mat_mapping(from, unit, scalars);
-  const Conversion conversion(mover, src_mapping, mover, mat_mapping(to, unit, scalars));
-  const bool reuse = can_reuse(dst, to) && !overlap(from, dst);
-  Mat out = reuse ? dst : new_mat(to);
+  Mat out = target_mat(dst, from, to);
+  const Conversion conversion(mover, src_mapping, mover, mat_mapping(out, unit, scalars));
   conversion.run(from.data, out.data, pool);
   dst = std::move(out);
 }

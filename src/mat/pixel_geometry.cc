@@ -7,6 +7,7 @@
 #include "base/index.h"
 #include "base/text.h"
 #include "mat/pixel_rows.h"
+#include "mat/resized_rows.h"
 
 namespace stowage {
 
@@ -24,8 +25,8 @@ void expect_one_plane(const Pixels& src) {
   }
 }
 
-void resize_plane(const SamplePlane& src, const SamplePlane& dst) {
-  ResizedRows rows(src, dst.width, dst.height);
+void resize_plane(const SamplePlane& src, const SamplePlane& dst, ResizeMode mode) {
+  ResizedRows rows(src, dst.width, dst.height, mode);
   for (int y = 0; y < dst.height; ++y) rows.row(y, dst.data + y * dst.stride);
 }
 
@@ -109,12 +110,12 @@ void warp_pixel(const WarpSource& src, std::int64_t x, std::int64_t y, Sample* t
 
 }  // namespace
 
-void resize_pixels(const Pixels& src, const MutablePixels& dst) {
+void resize_pixels(const Pixels& src, const MutablePixels& dst, ResizeMode mode) {
   const Pixels from = checked(src);
   const MutablePixels to = checked(dst);
   expect_one_format(from, to);
   const auto sources = planes_of(from), targets = planes_of(to);
-  for (std::size_t i = 0; i < sources.size(); ++i) resize_plane(sources[i], targets[i]);
+  for (std::size_t i = 0; i < sources.size(); ++i) resize_plane(sources[i], targets[i], mode);
 }
 
 void rotate_pixels(const Pixels& src, const MutablePixels& dst, int orientation) {
@@ -136,10 +137,14 @@ void rotate_pixels(const Pixels& src, const MutablePixels& dst, int orientation)
 }
 
 AffineMatrix get_rotation_matrix(float angle, float scale, float x, float y) {
-  const double radians = static_cast<double>(angle) * (3.14159265358979323846 / 180);
-  const auto alpha = static_cast<float>(std::cos(radians) * scale);
-  const auto beta = static_cast<float>(std::sin(radians) * scale);
+  const float radians = angle * static_cast<float>(3.14159265358979323846 / 180);
+  const float alpha = std::cos(radians) * scale, beta = std::sin(radians) * scale;
   return {alpha, beta, (1 - alpha) * x - beta * y, -beta, alpha, beta * x + (1 - alpha) * y};
+}
+
+void get_rotation_matrix(float angle, float scale, float x, float y, float* matrix) {
+  const AffineMatrix made = get_rotation_matrix(angle, scale, x, y);
+  std::copy(made.begin(), made.end(), matrix);
 }
 
 AffineMatrix get_affine_transform(std::span<const float> from, std::span<const float> to) {
@@ -176,6 +181,12 @@ AffineMatrix get_affine_transform(std::span<const float> from, std::span<const f
           static_cast<float>(mean[3] - b * mean[0] - a * mean[1])};
 }
 
+void get_affine_transform(const float* from, const float* to, int points, float* matrix) {
+  const std::size_t count = points < 0 ? 0 : idx(points) * 2;
+  const AffineMatrix made = get_affine_transform(std::span(from, count), std::span(to, count));
+  std::copy(made.begin(), made.end(), matrix);
+}
+
 AffineMatrix invert_affine_transform(const AffineMatrix& m) {
   const double determinant = static_cast<double>(m[0]) * m[4] - static_cast<double>(m[1]) * m[3];
   if (determinant == 0 || !std::isfinite(determinant)) {
@@ -185,6 +196,13 @@ AffineMatrix invert_affine_transform(const AffineMatrix& m) {
   const double d = -m[3] / determinant, e = m[0] / determinant;
   return {static_cast<float>(a), static_cast<float>(b), static_cast<float>(-a * m[2] - b * m[5]),
           static_cast<float>(d), static_cast<float>(e), static_cast<float>(-d * m[2] - e * m[5])};
+}
+
+void invert_affine_transform(const float* matrix, float* inverse) {
+  AffineMatrix given;
+  std::copy_n(matrix, given.size(), given.begin());
+  const AffineMatrix made = invert_affine_transform(given);
+  std::copy(made.begin(), made.end(), inverse);
 }
 
 void warpaffine_pixels(const Pixels& src, const MutablePixels& dst, const AffineMatrix& inverse,
@@ -216,7 +234,7 @@ void warpaffine_pixels(const Pixels& src, const MutablePixels& dst, const Affine
 }
 
 Letterbox letterbox_pixels(const Pixels& src, const MutablePixels& dst,
-                           std::array<std::uint8_t, 4> border) {
+                           std::array<std::uint8_t, 4> border, ResizeMode mode) {
   const Pixels from = checked(src);
   const MutablePixels to = checked(dst);
   expect_one_format(from, to);
@@ -247,7 +265,7 @@ Letterbox letterbox_pixels(const Pixels& src, const MutablePixels& dst,
   inner.height = box.height;
   inner.data += box.top * to.stride + std::ptrdiff_t{box.left} * channels;
   inner.chroma = nullptr;
-  resize_pixels(from, inner);
+  resize_pixels(from, inner, mode);
   return box;
 }
 

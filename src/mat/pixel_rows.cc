@@ -2,7 +2,6 @@
 #include "mat/pixel_rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -82,6 +81,25 @@ constexpr ColourRows kColourRows =
     colour_rows(std::make_index_sequence<kFormatCount * kFormatCount>());
 
 Sample clamped(int v) { return static_cast<Sample>(std::clamp(v, 0, 255)); }
+
+/// What a pair of chroma adds to luma, in 64ths.
+struct Chroma {
+  Chroma(PixelFormat format, const Sample* pair) {
+    const int u_at = format == PixelFormat::nv12 ? 0 : 1;
+    const int u = pair[u_at] - 128, v = pair[1 - u_at] - 128;
+    red = 90 * v;
+    green = -46 * v - 22 * u;
+    blue = 113 * u;
+  }
+
+  void pixel(int luma, Sample* rgb) const noexcept {
+    rgb[0] = clamped((luma + red) >> 6);
+    rgb[1] = clamped((luma + green) >> 6);
+    rgb[2] = clamped((luma + blue) >> 6);
+  }
+
+  int red, green, blue;
+};
 
 /// Sizes and stride; returns the stride.
 std::ptrdiff_t check_picture(PixelFormat format, int width, int height, const void* data,
@@ -204,88 +222,20 @@ std::size_t arrange_planes(PixelFormat from, PixelFormat to, Sample* planes,
 void yuv_row(const Pixels& p, int y, Sample* rgb) noexcept {
   const Sample* luma = p.data + y * p.stride;
   const Sample* chroma = p.chroma + y / 2 * p.stride;
-  const int u_at = p.format == PixelFormat::nv12 ? 0 : 1;
   for (int x = 0; x < p.width; x += 2) {
-    const int u = chroma[x + u_at] - 128, v = chroma[x + 1 - u_at] - 128;
-    const int red = 90 * v, green = -46 * v - 22 * u, blue = 113 * u;
-    for (int k = 0; k < 2; ++k) {
-      const int bright = luma[x + k] * 64;
-      *rgb++ = clamped((bright + red) >> 6);
-      *rgb++ = clamped((bright + green) >> 6);
-      *rgb++ = clamped((bright + blue) >> 6);
-    }
+    const Chroma colour(p.format, chroma + x);
+    colour.pixel(luma[x] * 64, rgb + std::ptrdiff_t{x} * 3);
+    colour.pixel(luma[x + 1] * 64, rgb + std::ptrdiff_t{x} * 3 + 3);
   }
 }
 
-std::vector<ResizedRows::Tap> ResizedRows::taps_of(int from, int to) {
-  constexpr float kOne = 2048;
-  std::vector<Tap> out(idx(to));
-  const double scale = static_cast<double>(from) / to;
-  for (int i = 0; i < to; ++i) {
-    auto at = static_cast<float>((i + 0.5) * scale - 0.5);
-    int first = static_cast<int>(std::floor(at));
-    at -= static_cast<float>(first);
-    if (first < 0) {
-      first = 0;
-      at = 0;
-    }
-    if (first >= from - 1) {
-      first = from - 2;
-      at = 1;
-    }
-    const auto weight = [](float w) { return static_cast<std::int16_t>(w * kOne + 0.5f); };
-    // Of a single pixel the first weighs nothing.
-    out[idx(i)] = {std::max(first, 0), first + 1, weight(1 - at), weight(at)};
-  }
-  return out;
-}
-
-ResizedRows::ResizedRows(const SamplePlane& src, int width, int height)
-    : src_(src), columns_(taps_of(src.width, width)), rows_(taps_of(src.height, height)) {
-  for (auto& line : lines_) line.resize(idx(width) * idx(src.channels));
-}
-
-const std::int16_t* ResizedRows::narrowed(int y) noexcept {
-  const std::size_t place = idx(y % 2);
-  std::int16_t* const line = lines_[place].data();
-  if (line_of_[place] == y) return line;
-  line_of_[place] = y;
-  const Sample* const row = src_.data + y * src_.stride;
-  const auto run = [&]<int kChannels>() {
-    std::int16_t* to = line;
-    for (const Tap& tap : columns_) {
-      const Sample* const a = row + std::ptrdiff_t{tap.first} * kChannels;
-      const Sample* const b = row + std::ptrdiff_t{tap.second} * kChannels;
-      for (int k = 0; k < kChannels; ++k) {
-        *to++ = static_cast<std::int16_t>((a[k] * tap.a + b[k] * tap.b) >> 4);
-      }
-    }
-  };
-  switch (src_.channels) {
-    case 1:
-      run.template operator()<1>();
-      break;
-    case 2:
-      run.template operator()<2>();
-      break;
-    case 3:
-      run.template operator()<3>();
-      break;
-    default:
-      run.template operator()<4>();
-  }
-  return line;
-}
-
-void ResizedRows::row(int y, Sample* out) noexcept {
-  const Tap tap = rows_[idx(y)];
-  // Of a single row both are the same.
-  const std::int16_t* const a = narrowed(tap.first);
-  const std::int16_t* const b = narrowed(tap.second);
-  const std::size_t count = lines_[0].size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const int sum = (tap.a * a[i] >> 16) + (tap.b * b[i] >> 16);
-    out[i] = static_cast<Sample>((sum + 2) >> 2);
+void yuv_half_row(const Pixels& p, int y, Sample* rgb) noexcept {
+  const Sample* above = p.data + 2 * y * p.stride;
+  const Sample* below = above + p.stride;
+  const Sample* chroma = p.chroma + y * p.stride;
+  for (int x = 0; x < p.width; x += 2, rgb += 3) {
+    const int sum = above[x] + above[x + 1] + below[x] + below[x + 1];
+    Chroma(p.format, chroma + x).pixel(sum * 16, rgb);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of pixels: checked pictures, colours, and resizing row by row.
+// Rows of pixels: checked pictures and colours.
 #pragma once
 
 #include <vector>
@@ -55,27 +55,7 @@ std::size_t arrange_planes(PixelFormat from, PixelFormat to, Sample* planes,
 /// Row y of an nv12 or nv21 picture as rgb.
 void yuv_row(const Pixels& pixels, int y, Sample* rgb) noexcept;
 
-/// The rows of one plane, resized; each keeps the source rows that the next may need.
-class ResizedRows {
- public:
-  ResizedRows(const SamplePlane& src, int width, int height);
-
-  void row(int y, Sample* out) noexcept;
-
- private:
-  /// Source positions and weights of an output position; weights are of 2048.
-  struct Tap {
-    int first, second;
-    std::int16_t a, b;
-  };
-
-  static std::vector<Tap> taps_of(int from, int to);
-  const std::int16_t* narrowed(int y) noexcept;
-
-  SamplePlane src_;
-  std::vector<Tap> columns_, rows_;
-  std::vector<std::int16_t> lines_[2];
-  int line_of_[2] = {-1, -1};
-};
+/// Row y of its half: each pixel has the mean luma of four, with its fraction.
+void yuv_half_row(const Pixels& pixels, int y, Sample* rgb) noexcept;
 
 }  // namespace stowage

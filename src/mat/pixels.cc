@@ -9,10 +9,12 @@
 #include <optional>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/index.h"
 #include "base/text.h"
 #include "mat/pixel_rows.h"
+#include "mat/resized_rows.h"
 #include "mat/shape.h"
 #include "mat/threads.h"
 #include "stowage/convert.h"
@@ -97,10 +99,10 @@ struct BlockConversions {
 /// Blocks of rows in the target's size.
 class RowBlocks {
  public:
-  RowBlocks(const Pixels& src, int width, int height, int most_rows)
+  RowBlocks(const Pixels& src, int width, int height, ResizeMode mode, int most_rows)
       : src_(src), width_(width), channels_(pixel_channels(seen_as(src.format))) {
     const bool resized = src.width != width || src.height != height;
-    if (resized) rows_.emplace_back(planes_of(src)[0], width, height);
+    if (resized) rows_.emplace_back(planes_of(src)[0], width, height, mode);
     direct_ = !resized && !is_yuv(src.format) && src.stride == std::ptrdiff_t{width} * channels_;
     const std::size_t pixels = idx(width) * idx(most_rows);
     if (!direct_) made_.resize(pixels * idx(channels_));
@@ -151,7 +153,8 @@ void convert_by_rows(const Pixels& src, PixelFormat to, Mat& out, const FromPixe
   const BlockConversions usual = conversions(blocks.rows);
   const int rest = out.h % blocks.rows;
   const BlockConversions last = rest == 0 ? usual : conversions(rest);
-  std::vector<RowBlocks> tasks(idx(blocks.tasks), RowBlocks(src, out.w, out.h, blocks.rows));
+  std::vector<RowBlocks> tasks(idx(blocks.tasks),
+                               RowBlocks(src, out.w, out.h, how.resize, blocks.rows));
   parallel(pool, tasks.size(), [&](std::size_t i) {
     blocks.each(i, [&](int y, int rows) {
       const Sample* from = tasks[i].block(y, rows);
@@ -166,6 +169,78 @@ void convert_by_rows(const Pixels& src, PixelFormat to, Mat& out, const FromPixe
     });
   });
 }
+
+/// Blocks of rows of a Mat in other colours.
+class ColourBlocks {
+ public:
+  ColourBlocks(const Mat& mat, DType dtype, const ScalarMap& map, PixelFormat from,
+               const MutablePixels& dst, const Blocks& blocks)
+      : mat_(mat),
+        dst_(dst),
+        channels_(pixel_channels(from)),
+        rows_(blocks.rows),
+        usual_(conversion(dtype, map, blocks.rows, mat.c > 1 ? mat.cstep : 0)),
+        copied_(conversion(dtype, map, blocks.rows, 0)),
+        last_(conversion(dtype, map, std::max(blocks.height % blocks.rows, 1), 0)),
+        colours_(colour_row(from, dst.format)) {}
+
+  /// Of a task.
+  struct Scratch {
+    std::vector<Sample> samples;
+    std::vector<std::byte> planes;
+  };
+
+  Scratch scratch() const {
+    const std::size_t pixels = idx(mat_.w) * idx(rows_);
+    return {std::vector<Sample>(pixels * idx(channels_)),
+            std::vector<std::byte>(mat_.c > 1 ? pixels * idx(mat_.c) * mat_.elemsize : 0)};
+  }
+
+  void run(int y, int rows, Scratch& scratch) const noexcept {
+    const void* from = row_of(mat_, y);
+    const bool short_block = rows != rows_;
+    const Conversion* step = short_block ? &last_ : mat_.c > 1 ? &usual_ : &copied_;
+    if (mat_.c > 1 && (short_block || near_end(y + rows))) {
+      copy_planes(y, rows, scratch.planes.data());
+      from = scratch.planes.data();
+      if (!short_block) step = &copied_;
+    }
+    step->run(from, scratch.samples.data());
+    const std::size_t row = idx(mat_.w) * idx(channels_);
+    for (int k = 0; k < rows; ++k) {
+      colours_(scratch.samples.data() + idx(k) * row, mat_.w, dst_.data + (y + k) * dst_.stride);
+    }
+  }
+
+ private:
+  /// `cstep` 0: planes of the block without gaps.
+  Conversion conversion(DType dtype, const ScalarMap& map, int rows, std::size_t cstep) const {
+    MatShape part = mat_;
+    part.dims = 3;
+    part.cstep = cstep == 0 ? idx(mat_.w) * idx(rows) : cstep;
+    const Mapping to = pixel_mapping(mat_.w, rows, channels_, std::int64_t{mat_.w} * channels_);
+    return Conversion(dtype, rows_mapping(part, rows, dtype, channels_), DType::u8, to, map);
+  }
+
+  /// A mapping of rows has a gap of other rows behind the last plane, where memory may have ended.
+  bool near_end(int row) const noexcept {
+    const std::size_t end = mat_.cstep * idx(mat_.c - 1) + idx(row) * idx(mat_.w);
+    return (mat_.total() - end) * mat_.elemsize < kVectorSlack;
+  }
+
+  void copy_planes(int y, int rows, std::byte* to) const noexcept {
+    const std::size_t size = idx(rows) * idx(mat_.w) * mat_.elemsize;
+    for (int q = 0; q < mat_.c; ++q) {
+      std::memcpy(to + idx(q) * size, row_of(mat_, y) + mat_.cstep * idx(q) * mat_.elemsize, size);
+    }
+  }
+
+  const Mat& mat_;
+  MutablePixels dst_;
+  int channels_, rows_;
+  Conversion usual_, copied_, last_;
+  ColourRow colours_;
+};
 
 /// nv12 and nv21 as rgb.
 Picture8 rgb_of(const Pixels& src) {
@@ -215,13 +290,63 @@ void from_pixels(const Pixels& pixels, Mat& out, const FromPixels& how) {
   shape.elempack = how.elempack;
   shape.elemsize = idx(dtype_bytes(how.dtype)) * idx(how.elempack);
   shape = shape.complete();
-  if (!can_reuse(out, shape)) out = new_mat(shape);
+  if (!can_reuse(out, shape)) out = new_mat(shape);  // else with steps of its own
   const ScalarMap map{how.mean, how.norm, Axis("c")};
   if (!resized && src.format == to) {
     convert_directly(src, out, how, channels, map, pool);
   } else {
     convert_by_rows(src, to, out, how, map, pool);
   }
+}
+
+void from_pixels(const Pixels& pixels, const MutableTensorView& out, const FromPixels& how) {
+  const Shape& shape = out.mapping.shape();
+  const int h = shape.index_of(Axis("h")), w = shape.index_of(Axis("w"));
+  const int c = shape.index_of(Axis("c")), n = shape.index_of(Axis("n"));
+  const bool picture = h >= 0 && w >= 0 && c >= 0;
+  const bool single = shape.rank() == 3 || (shape.rank() == 4 && n >= 0 && shape[n] == 1);
+  constexpr std::int64_t kMost = 1 << 30;  // beyond what a picture may be
+  if (!picture || !single || shape.elements() == 0 || shape[h] > kMost || shape[w] > kMost) {
+    fail(ErrorCode::usage, "a tensor of ", shape.text(), " is no picture of axes c, h and w");
+  }
+  FromPixels asked = how;
+  asked.width = how.width == 0 ? static_cast<int>(shape[w]) : how.width;
+  asked.height = how.height == 0 ? static_cast<int>(shape[h]) : how.height;
+  const PixelFormat to = how.to.value_or(seen_as(pixels.format));
+  const int channels = pixel_channels(to);
+  if (shape[c] != channels || shape[w] != asked.width || shape[h] != asked.height) {
+    fail(ErrorCode::usage, "a tensor of ", shape.text(), " does not hold ", asked.width, " x ",
+         asked.height, " pixels of ", channels, " channels");
+  }
+  if (out.data == nullptr) fail(ErrorCode::usage, "a tensor without memory");
+  const std::optional<MatShape> mat = mat_shape(out.mapping);
+  if (mat.has_value() && mat->elempack <= kMaxElempack) {
+    asked.dtype = out.dtype;
+    asked.elempack = mat->elempack;
+    Mat target = Mat::wrap(*mat, out.data);
+    from_pixels(pixels, target, asked);
+    return;
+  }
+  check_list("mean", how.mean, channels);
+  check_list("norm", how.norm, channels);
+  const Pixels given = checked(pixels);
+  const bool as_it_is = !how.region.has_value() && how.orientation == 1 && given.format == to &&
+                        given.width == asked.width && given.height == asked.height &&
+                        given.stride == std::ptrdiff_t{given.width} * channels;
+  const Sample* samples = given.data;
+  Mat kept;
+  if (!as_it_is) {
+    asked.mean = asked.norm = {};
+    asked.dtype = DType::u8;
+    asked.elempack = channels;
+    from_pixels(pixels, kept, asked);
+    samples = static_cast<const Sample*>(kept.data);
+  }
+  const Shape from = n < 0 ? Shape("hwc", {asked.height, asked.width, channels})
+                           : Shape("nhwc", {1, asked.height, asked.width, channels});
+  Conversion(DType::u8, Mapping(Layout::row_major(from), from, 1), out.dtype, out.mapping,
+             {how.mean, how.norm, Axis("c")})
+      .run(samples, out.data, pool_of(how.threads));
 }
 
 void to_pixels(const Mat& mat, const MutablePixels& pixels, const ToPixels& how) {
@@ -255,30 +380,27 @@ void to_pixels(const Mat& mat, const MutablePixels& pixels, const ToPixels& how)
     return;
   }
   const ScalarMap map{how.mean, how.norm, Axis("c")};
-  const bool direct = how.from == dst.format;
-  const std::int64_t row_bytes = std::int64_t{mat.w} * channels;
-  const int block =
-      direct ? mat.h
-             : static_cast<int>(std::clamp<std::int64_t>(kScratchBytes / row_bytes, 1, mat.h));
-  std::vector<Sample> scratch(direct ? 0 : idx(row_bytes * block));
-  const ColourRow colours = colour_row(how.from, dst.format);
-  for (int y = 0; y < mat.h; y += block) {
-    const int rows = std::min(block, mat.h - y);
-    const Mapping to = pixel_mapping(mat.w, rows, channels, direct ? dst.stride : row_bytes);
-    Sample* const target = direct ? dst.data : scratch.data();
-    Conversion(dtype, rows_mapping(planes, rows, dtype, channels), DType::u8, to, map)
-        .run(row_of(mat, y), target, pool);
-    for (int k = 0; k < rows && !direct; ++k) {
-      colours(scratch.data() + row_bytes * k, mat.w, dst.data + (y + k) * dst.stride);
-    }
+  if (how.from == dst.format) {
+    Conversion(dtype, rows_mapping(planes, mat.h, dtype, channels), DType::u8,
+               pixel_mapping(mat.w, mat.h, channels, dst.stride), map)
+        .run(mat.data, dst.data, pool);
+    return;
   }
+  const Blocks blocks(mat.h, std::int64_t{mat.w} * channels, pool);
+  const ColourBlocks colours(mat, dtype, map, how.from, dst, blocks);
+  std::vector<ColourBlocks::Scratch> tasks(idx(blocks.tasks), colours.scratch());
+  parallel(pool, tasks.size(), [&](std::size_t i) {
+    blocks.each(i, [&](int y, int rows) { colours.run(y, rows, tasks[i]); });
+  });
 }
 
 void convert_pixels(const Pixels& src, const MutablePixels& dst) {
   const Pixels from = checked(src);
   const MutablePixels to = checked(dst);
   if (is_yuv(to.format)) fail(ErrorCode::usage, "nothing is converted to nv12 or nv21 samples");
-  if (from.width != to.width || from.height != to.height) {
+  const bool half =
+      is_yuv(from.format) && from.width == 2 * to.width && from.height == 2 * to.height;
+  if (!half && (from.width != to.width || from.height != to.height)) {
     fail(ErrorCode::usage, "pictures of ", from.width, " x ", from.height, " and ", to.width, " x ",
          to.height, " pixels");
   }
@@ -287,7 +409,7 @@ void convert_pixels(const Pixels& src, const MutablePixels& dst) {
   for (int y = 0; y < to.height; ++y) {
     const Sample* row = from.data + y * from.stride;
     if (is_yuv(from.format)) {
-      yuv_row(from, y, line.data());
+      (half ? yuv_half_row : yuv_row)(from, y, line.data());
       row = line.data();
     }
     colours(row, to.width, to.data + y * to.stride);

@@ -354,6 +354,35 @@ TEST(Pixels, Yuv) {
   }
 }
 
+// Luma is the mean of four, with its fraction.
+TEST(Pixels, YuvToHalfTheSize) {
+  for (const PixelFormat format : {PixelFormat::nv12, PixelFormat::nv21}) {
+    for (const auto& [w, h] : {std::pair{2, 2}, {16, 12}, {30, 6}}) {
+      const Samples both = noise(std::size_t(w * h * 3 / 2), 5);
+      Picture rgb(PixelFormat::rgb, w / 2, h / 2, 5), bgra(PixelFormat::bgra, w / 2, h / 2);
+      convert_pixels({format, w, h, both.data()}, rgb.target());
+      convert_pixels({format, w, h, both.data()}, bgra.target());
+      for (int y = 0; y < h / 2; ++y) {
+        for (int x = 0; x < w / 2; ++x) {
+          const auto luma = [&](int i, int k) {
+            return int{both[std::size_t((2 * y + k) * w + 2 * x + i)]};
+          };
+          const std::size_t pair = std::size_t(w * h + y * w + 2 * x);
+          const bool u_first = format == PixelFormat::nv12;
+          const int u = both[pair + (u_first ? 0 : 1)] - 128,
+                    v = both[pair + (u_first ? 1 : 0)] - 128;
+          const int l = 16 * (luma(0, 0) + luma(1, 0) + luma(0, 1) + luma(1, 1));
+          const int want[] = {(l + 90 * v) >> 6, (l - 46 * v - 22 * u) >> 6, (l + 113 * u) >> 6};
+          for (int k = 0; k < 3; ++k) {
+            ASSERT_EQ(rgb.at(x, y, k), std::clamp(want[k], 0, 255)) << x << " " << y;
+            ASSERT_EQ(bgra.at(x, y, 2 - k), rgb.at(x, y, k));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Pixels, AffineMaps) {
   const AffineMatrix turn = get_rotation_matrix(90, 1, 10, 20);
   // The centre stays; a point right of it goes above it, for y points down.
@@ -514,6 +543,10 @@ TEST(Pixels, WhatIsRefused) {
   EXPECT_THROW(resize_pixels(p.pixels(), MutablePixels{PixelFormat::gray, 8, 6, p.samples.data()}),
                Error);
   EXPECT_THROW(rotate_pixels(p.pixels(), p.target(), 5), Error);
+  Picture half(PixelFormat::rgb, 4, 3);
+  EXPECT_THROW(convert_pixels(p.pixels(), half.target()), Error);
+  const Samples camera(96);
+  EXPECT_THROW(convert_pixels({PixelFormat::nv12, 8, 8, camera.data()}, half.target()), Error);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mat/shape.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -70,17 +71,34 @@ Layout mat_layout(const MatShape& s, int unit) {
   return Layout::parse(out);
 }
 
-/// The shape's axes as a Mat's: its own where they are those of a Mat, else by position. Empty
-/// where there are none for it.
+/// The shape's axes as a Mat's: its own where they are those of a Mat in any order, else by
+/// position. Empty where there are none for it.
 std::string mat_letters(const Shape& shape) {
   std::string own;
   for (const Axis& axis : shape.axes()) {
     own += axis.name().size() == 1 ? axis.name() : "?";
   }
-  for (const std::string_view known : {"w", "hw", "chw", "cdhw"}) {
-    if (own == known || own == "n" + std::string(known)) return own;
+  std::string sorted = own;
+  std::sort(sorted.begin(), sorted.end());
+  // Those of dims 1 to 4 in the order of the alphabet, then with an n.
+  for (const char* const known : {"w", "hw", "chw", "cdhw", "nw", "hnw", "chnw", "cdhnw"}) {
+    if (sorted == known) return own;
   }
   return shape.rank() <= 4 ? std::string(letters_of(shape.rank())) : "";
+}
+
+/// Elements lie at the same cells; the ends of memory may differ. Of `b` all axes are known to `a`,
+/// unless their extent is 1.
+bool same_cells(const Mapping& a, const Mapping& b) {
+  std::array<Digit, kMaxDigits> ours, theirs;
+  const std::size_t count = a.normal_form(ours);
+  if (b.normal_form(theirs) != count) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int dim = a.shape().index_of(b.shape().axis(theirs[i].dim));
+    theirs[i].dim = static_cast<std::int8_t>(dim);
+    if (ours[i] != theirs[i]) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -103,6 +121,11 @@ MatShape MatShape::complete() const {
       elemsize > 1 << 16) {
     fail(ErrorCode::usage, "elements of ", elemsize, " bytes do not hold ", elempack,
          " scalars of whole bytes");
+  }
+  const std::int64_t scalars = std::int64_t{packed_extent()} * elempack;
+  if (scalars > INT32_MAX) {
+    fail(ErrorCode::limit, packed_extent(), " packs of ", elempack,
+         " scalars are more than an extent can be");
   }
   const auto size = static_cast<std::int64_t>(elemsize);
   const std::int64_t plane_elements = checked_mul(checked_mul(w, h), d);
@@ -154,7 +177,8 @@ std::optional<MatShape> mat_shape(const Mapping& mapping) {
   const std::string letters = mat_letters(mapping.shape());
   if (letters.empty() || mapping.layout().is_image() || mapping.cells() == 0) return std::nullopt;
   MatShape base;
-  base.dims = static_cast<int>(letters.size()) - (letters[0] == 'n');
+  const std::size_t samples = letters.find('n');
+  base.dims = static_cast<int>(letters.size()) - (samples != std::string::npos);
   std::array<std::int64_t, 128> stride{};  // of the top digit of each axis, by its letter
   std::int64_t pack = 1, digits = 0;
   const char packed = base.dims == 1 ? 'w' : base.dims == 2 ? 'h' : 'c';
@@ -175,7 +199,7 @@ std::optional<MatShape> mat_shape(const Mapping& mapping) {
   const std::array<std::int64_t, 3> packs = {digits > 1 ? pack : 1, 1, pack};
   const std::int64_t scalars = base.packed_extent();
   for (const std::int64_t p : packs) {
-    if (p > 1 << 12) continue;
+    if (p > 1 << 12 || ceil_div(scalars, p) * p > INT32_MAX) continue;
     MatShape s = base;
     s.elempack = static_cast<int>(p);
     s.elemsize = static_cast<std::size_t>(p * mapping.element_bytes());
@@ -196,6 +220,9 @@ std::optional<MatShape> mat_shape(const Mapping& mapping) {
     const Mapping own(mapping.layout().renamed(from, to), Shape(to, mapping.shape().extents()),
                       mapping.element_bytes());
     if (mat.same_bytes(own)) return s.complete();
+    // The gap behind the only sample of a batch separates it from nothing.
+    const bool alone = samples != std::string::npos && s.n == 1;
+    if (alone && mat.cells() <= own.cells() && same_cells(mat, own)) return s.complete();
   }
   return std::nullopt;
 }

@@ -16,7 +16,14 @@ std::string mat_text(const MatShape& shape);
 /// Like Mat(shape), but only gaps are zero.
 Mat new_mat(const MatShape& shape);
 
-/// `shape` must be complete; it is the Mat's own, in memory that nobody else sees, or the caller's.
+/// The Mat has the shape, in memory that nobody else sees, or the caller's. Its cstep and nstep
+/// may be any where the shape has none or ncnn's.
 bool can_reuse(const Mat& mat, const MatShape& shape);
+
+/// `dst` where it can be reused and does not overlap `src`, else a new Mat.
+Mat target_mat(const Mat& dst, const Mat& src, const MatShape& shape);
+
+/// Some byte lies between the beginning and the end of both.
+bool overlap(const Mat& a, const Mat& b);
 
 }  // namespace stowage

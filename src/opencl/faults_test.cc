@@ -37,17 +37,6 @@ class Replaced {
   void* real_;
 };
 
-template <class F>
-Error error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  ADD_FAILURE() << "nothing is thrown";
-  return Error(ErrorCode::internal, "");
-}
-
 /// Its weights are two images.
 std::shared_ptr<const Plan> plan_for(const Device& device) {
   Net net;

@@ -106,7 +106,7 @@ TEST(OpenClGroup, SourcesThatShareWorkKeepTheirs) {
   const LaunchView out[] = {view};
   for (const bool split : {false, true}) {
     GemmDeviceParams params;
-    params.split = split;
+    params.split = split ? 16 : 1;
     Launch launch;
     launch_gemm(params, {in, out}, launch);
     EXPECT_EQ(launch.fixed_group, split);

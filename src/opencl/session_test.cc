@@ -184,17 +184,6 @@ std::vector<float> download(DeviceSession& session, int slot, std::size_t n) {
   return out;
 }
 
-template <class F>
-Error error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  ADD_FAILURE() << "nothing is thrown";
-  return Error(ErrorCode::internal, "");
-}
-
 class OpenCl : public testing::Test {
  protected:
   void SetUp() override {

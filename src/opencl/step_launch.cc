@@ -1,31 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "opencl/step_launch.h"
 
-#include <span>
-
 #include "base/index.h"
 #include "base/text.h"
 #include "kernels/accessors.h"
 #include "opencl/cl_sources.h"
+#include "plan/step_views.h"
 
 namespace stowage {
-
-namespace {
-
-std::vector<LaunchView> views(const Plan& plan, std::span<const int> slots) {
-  std::vector<LaunchView> out;
-  for (const int i : slots) {
-    if (i < 0) {
-      out.emplace_back();
-      continue;
-    }
-    const Slot& slot = plan.slots[idx(i)];
-    out.push_back({slot.mapping, slot.dtype, slot.place.memory});
-  }
-  return out;
-}
-
-}  // namespace
 
 std::string program_text(const Launch& launch, const LaunchArgs& args, bool check_bounds) {
   const std::string_view source = cl_source(launch.source);
@@ -39,8 +21,8 @@ StepLaunch step_launch(const Plan& plan, int number, bool check_bounds) {
   const bool call = step.kind == Step::Kind::call;
   const std::vector<int> in = call ? step.in : std::vector{step.src};
   const std::vector<int> out = call ? step.out : std::vector{step.dst};
-  const std::vector<LaunchView> in_views = views(plan, in), out_views = views(plan, out);
-  const LaunchArgs args{in_views, out_views};
+  const StepViews views(plan, in, out);
+  const LaunchArgs args = views.args();
 
   StepLaunch made;
   made.launch = call ? step.call.launch(args) : conversion_launch(args);
@@ -49,7 +31,7 @@ StepLaunch step_launch(const Plan& plan, int number, bool check_bounds) {
   made.check_bounds = check_bounds;
   for (const Launch::Operand& operand : launch.operands) {
     const std::size_t i = idx(operand.index);
-    const AccessorArgs accessor = accessor_args(operand.output ? out_views[i] : in_views[i]);
+    const AccessorArgs accessor = accessor_args(operand.output ? views.out[i] : views.in[i]);
     made.operands.push_back({operand.output ? out[i] : in[i], accessor.extents, accessor.strides});
   }
   return made;

@@ -121,6 +121,22 @@ struct FMod {
   }
 };
 
+/// The angle of the point (b, a), as in C.
+struct Atan2 {
+  template <class T>
+  static T of(T a, T b) {
+    return std::atan2(a, b);
+  }
+};
+
+/// What is left behind the nearest multiple of b, the even one of two: IEEE's remainder.
+struct Remainder {
+  template <class T>
+  static T of(T a, T b) {
+    return std::remainder(a, b);
+  }
+};
+
 /// x < 0 ? slope * x : x
 struct Leak {
   template <class T>
@@ -149,6 +165,11 @@ void combine(const ReferenceArgs& args, std::size_t left, std::size_t right) {
 template <class F>
 void reference(const ReferenceArgs& args) {
   for_number_dtype(args.out[0].dtype, [&]<class T>() { combine<F, T>(args, 0, 1); });
+}
+
+template <class F>
+void float_reference(const ReferenceArgs& args) {
+  for_float_dtype(args.out[0].dtype, [&]<class T>() { combine<F, T>(args, 0, 1); });
 }
 
 /// The operands one after the other; the result so far stands in the output.
@@ -256,6 +277,11 @@ void infer_mean(const InferRef& node) {
 void infer_binary(const InferRef& node) {
   node.expect_inputs(2, 2);
   infer_variadic(node);
+}
+
+void infer_floats(const InferRef& node) {
+  node.expect_inputs(2, 2);
+  infer_mean(node);
 }
 
 void infer_pow(const InferRef& node) {
@@ -515,6 +541,8 @@ constexpr OpDef kBinary[] = {
            infer_pow, pow_reference, fast_pow),
     record("mod", "", named<Onnx<"Mod">, Tflite<"FLOOR_MOD", import_floor_mod>>, infer_binary,
            mod_reference),
+    record("atan2", "", {}, infer_floats, float_reference<Atan2>),
+    record("remainder", "", {}, infer_floats, float_reference<Remainder>),
     record("sum", "AddN",
            named<Onnx<"Sum">, Tflite<"ADD_N", import_add_n>, Ncnn<"Eltwise", ncnn::eltwise>>,
            infer_variadic, variadic_reference<Add>, fast_chain<Fn::add>,

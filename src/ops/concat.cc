@@ -135,13 +135,16 @@ std::vector<Layout> layouts_of(const OfferRequest& request) {
   all.insert(all.end(), node.node().outputs.begin(), node.node().outputs.end());
   std::erase(all, kNoValue);
   const auto shape = [&](ValueId v) -> const Shape& { return node.graph().value(v).shape; };
-  std::vector<Layout> layouts;
+  // Parts have few layouts between them, however many parts there are: each is looked at once.
+  std::vector<Layout> layouts, seen;
   const auto add = [&](ValueId v, const Layout& l) {
     const Layout own = same_position_layout(shape(v), whole, l);
+    if (std::ranges::find(seen, own) != seen.end()) return;
+    seen.push_back(own);
     const bool fits = std::ranges::all_of(all, [&](ValueId other) {
       return places(same_position_layout(whole, shape(other), own), shape(other));
     });
-    if (fits && std::ranges::find(layouts, own) == layouts.end()) layouts.push_back(own);
+    if (fits) layouts.push_back(own);
   };
   for (ValueId v : all) {
     for (const Layout& l : request.candidates(v)) {

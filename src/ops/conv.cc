@@ -8,6 +8,7 @@
 #include "graph/op_def.h"
 #include "kernels/window/conv_device.h"
 #include "kernels/window/depthwise_device.h"
+#include "kernels/window/winograd_device.h"
 #include "ops/conv/depthwise.h"
 #include "ops/conv/device_conv.h"
 #include "ops/conv/pixel_conv.h"
@@ -197,7 +198,7 @@ constexpr ForeignName kNames[] = {
     {"ncnn", "ConvolutionDepthWise3D", ncnn::convolution_depth_wise_3d}};
 
 constexpr const KernelDef* kKernels[] = {&kConvBlocked, &kConvChannelsLast, &kConvDepthwise};
-constexpr const KernelDef* kDeviceKernels[] = {&kConvDevice, &kDepthwiseDevice};
+constexpr const KernelDef* kDeviceKernels[] = {&kConvDevice, &kWinogradDevice, &kDepthwiseDevice};
 
 constexpr OpDef kOps[] = {{
     .name = "conv",

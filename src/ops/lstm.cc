@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // LSTM, as ONNX defines it. Inputs: x (time batch i), w (direction 4h i), r (direction 4h h), then
 // optional bias (direction 8h), lengths (batch), initial h and c (direction batch h) and
-// peepholes (direction 3h). Outputs: y (time direction batch h), last h and c. With `layout` 1 the
-// batch comes first everywhere. Gates are input, output, forget, cell.
+// peepholes (direction 3h), and a projection (direction o h), which ONNX has not: h is then its
+// product with what the cells give, of o elements, as are y and the columns of r. Outputs: y (time
+// direction batch h), last h and c. With `layout` 1 the batch comes first everywhere. Gates are
+// input, output, forget, cell.
 #include "kernels/recurrent/lstm.h"
 
 #include <algorithm>
@@ -11,109 +13,39 @@
 #include <vector>
 
 #include "ops/conv/window.h"
-#include "ops/elements.h"
 #include "ops/ncnn/rules.h"
-#include "ops/shapes.h"
+#include "ops/recurrent.h"
 
 namespace stowage {
 
 namespace {
 
 using enum Lstm::Input;
-
-Gate gate_of(const std::string& name) {
-  std::string lower = name;
-  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  if (lower == "sigmoid") return Gate::sigmoid;
-  if (lower == "tanh") return Gate::tanh;
-  if (lower == "relu") return Gate::relu;
-  fail(ErrorCode::unsupported, "the activation ", name);
-}
-
-void expect_shape(const NodeRef& node, int i, std::initializer_list<std::int64_t> extents) {
-  if (!node.has(i)) return;
-  if (!std::ranges::equal(node.shape(i).extents(), extents)) {
-    fail(ErrorCode::bad_input, "input ", i, " has the shape ", node.shape(i).extents(), ", not ",
-         std::span<const std::int64_t>(extents.begin(), extents.size()));
-  }
-}
+using namespace recurrent;
 
 Lstm lstm_of(const NodeRef& node) {
   const Attributes& a = node.attrs();
-  const Shape& x = node.shape(kX);
-  Lstm l;
-  l.batch_first = a.integer("layout", 0) != 0;
-  l.steps = x[l.batch_first ? 1 : 0];
-  l.batch = x[l.batch_first ? 0 : 1];
-  l.inputs = x[2];
-  l.hidden = node.shape(kR)[2];
-  l.directions = node.shape(kW)[0];
-  l.reverse = a.string("direction", "forward") == "reverse";
+  auto l = sequences_of<Lstm>(node);
+  l.projects = node.has(kProject);
+  l.hidden = l.projects ? node.shape(kProject)[2] : l.outputs;
   l.coupled = a.integer("input_forget", 0) != 0;
-  l.clip = a.real("clip", 0);
   l.cell_clip = a.real("cell_clip", 0);
-  std::vector<std::string> names(at(3 * l.directions), "tanh");
-  for (std::size_t i = 0; i < names.size(); i += 3) names[i] = "sigmoid";
-  const auto given = a.map().find("activations");
-  if (given != a.map().end()) {
-    const auto* list = std::get_if<std::vector<std::string>>(&given->second);
-    if (list == nullptr || list->size() != names.size()) {
-      fail(ErrorCode::bad_input, "activations must be ", names.size(), " names");
-    }
-    names = *list;
-  }
-  for (const std::string& name : names) l.gates.push_back(gate_of(name));
+  if (!(l.cell_clip >= 0)) fail(ErrorCode::bad_input, "cell_clip is ", l.cell_clip);
+  l.gates = gates_of(a, l.directions, {Gate::sigmoid, Gate::tanh, Gate::tanh});
   return l;
 }
 
 void infer(const InferRef& node) {
-  node.expect_inputs(3, kInputs);
-  node.expect_dtype(kX, {DType::f32, DType::f64});
-  expect_rank(node, kX, 3, 3);
-  expect_rank(node, kW, 3, 3);
-  expect_rank(node, kR, 3, 3);
-  for (const int i : {kW, kR, kB, kH, kC, kP}) {
-    if (node.has(i)) node.expect_dtype(i, {node.dtype(kX)});
-  }
-  if (node.has(kLengths)) node.expect_dtype(kLengths, {DType::i32});
-  const std::string direction = node.attrs().string("direction", "forward");
-  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
-    fail(ErrorCode::bad_input, "the direction is '", direction, "'");
-  }
-  const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
-  expect_shape(node, kW, {directions, node.shape(kW)[1], node.shape(kX)[2]});
+  expect_operands(node, kInputs);
+  if (node.has(kProject)) expect_rank(node, kProject, 3, 3);
   const Lstm l = lstm_of(node);
+  infer_sequences(node, l, 4, l.hidden);
   const std::int64_t d = l.directions, h = l.hidden;
-  if (h < 1 || node.attrs().integer("hidden_size", h) != h) {
-    fail(ErrorCode::bad_input, "hidden_size is ", node.attrs().integer("hidden_size", h),
-         ", the weights have ", h);
-  }
-  if (!(l.clip >= 0)) fail(ErrorCode::bad_input, "clip is ", l.clip);
-  if (!(l.cell_clip >= 0)) fail(ErrorCode::bad_input, "cell_clip is ", l.cell_clip);
-  expect_shape(node, kW, {d, checked_mul(4, h), l.inputs});
-  expect_shape(node, kR, {d, 4 * h, h});
-  expect_shape(node, kB, {d, checked_mul(8, h)});
-  expect_shape(node, kLengths, {l.batch});
-  expect_shape(node, kP, {d, 3 * h});
-  const Ints state = l.batch_first ? Ints{l.batch, d, h} : Ints{d, l.batch, h};
-  for (const int i : {kH, kC}) expect_shape(node, i, {state[0], state[1], state[2]});
-  const Ints y = l.batch_first ? Ints{l.batch, l.steps, d, h} : Ints{l.steps, d, l.batch, h};
-  node.set_output(0, node.dtype(kX), y);
-  node.set_output(1, node.dtype(kX), state);
+  expect_shape(node, kP, {d, checked_mul(3, h)});
+  expect_shape(node, kProject, {d, l.outputs, h});
+  const Ints state = state_extents(l, h);
+  expect_shape(node, kC, {state[0], state[1], state[2]});
   node.set_output(2, node.dtype(kX), state);
-}
-
-template <class T>
-T activate(Gate gate, T v) {
-  switch (gate) {
-    case Gate::sigmoid:
-      return T(1) / (T(1) + std::exp(-v));
-    case Gate::tanh:
-      return std::tanh(v);
-    case Gate::relu:
-      return std::max(v, T(0));
-  }
-  return v;
 }
 
 /// update_cells(), obviously.
@@ -121,8 +53,7 @@ template <class T>
 void update(const Lstm& l, std::int64_t d, const T* sums, const T* peepholes, T* h, T* c) {
   const std::int64_t n = l.hidden;
   const Gate f = l.gates[at(3 * d)], g = l.gates[at(3 * d + 1)], last = l.gates[at(3 * d + 2)];
-  const auto limit = static_cast<T>(l.clip), cell_limit = static_cast<T>(l.cell_clip);
-  const auto clipped = [&](T v) { return limit > 0 ? std::clamp(v, -limit, limit) : v; };
+  const auto clipped = [&](T v) { return recurrent::clipped(v, l.clip); };
   const auto peep = [&](std::int64_t gate, std::int64_t j, T state) {
     return peepholes == nullptr ? T(0) : peepholes[gate * n + j] * state;
   };
@@ -131,7 +62,7 @@ void update(const Lstm& l, std::int64_t d, const T* sums, const T* peepholes, T*
     const T forget =
         l.coupled ? T(1) - in : activate(f, clipped(sums[2 * n + j] + peep(2, j, c[j])));
     c[j] = forget * c[j] + in * activate(g, clipped(sums[3 * n + j]));
-    if (cell_limit > 0) c[j] = std::clamp(c[j], -cell_limit, cell_limit);
+    c[j] = recurrent::clipped(c[j], l.cell_clip);
     const T out = activate(f, clipped(sums[n + j] + peep(1, j, c[j])));
     h[j] = out * activate(last, c[j]);
   }
@@ -142,24 +73,21 @@ void reference_as(const ReferenceArgs& args) {
   const Lstm l = lstm_of(args.node);
   const LstmData<T> data = lstm_data<T>(args);
   const std::int64_t n = l.hidden;
-  std::vector<T> h(at(n)), c(at(n)), gates(at(4 * n));
+  std::vector<T> h(at(l.outputs)), c(at(n)), raw(at(n)), gates(at(4 * n));
   for (std::int64_t d = 0; d < l.directions; ++d) {
     const T* w = data.w + d * 4 * n * l.inputs;
-    const T* r = data.r + d * 4 * n * n;
+    const T* r = data.r + d * 4 * n * l.outputs;
     const auto sums = [&](const T* x, const T* state, T* out) {
       for (std::int64_t j = 0; j < 4 * n; ++j) {
-        double sum = 0;
-        for (std::int64_t i = 0; i < l.inputs; ++i) {
-          sum += static_cast<double>(x[i]) * static_cast<double>(w[j * l.inputs + i]);
-        }
-        for (std::int64_t i = 0; i < n; ++i) {
-          sum += static_cast<double>(state[i]) * static_cast<double>(r[j * n + i]);
-        }
-        out[j] = static_cast<T>(sum);
+        out[j] = row_times(w, j, x, l.inputs) + row_times(r, j, state, l.outputs);
       }
     };
     const auto cells = [&](const T* added, const T* peepholes, T* new_h, T* new_c) {
-      update(l, d, added, peepholes, new_h, new_c);
+      update(l, d, added, peepholes, raw.data(), new_c);
+      for (std::int64_t j = 0; j < l.outputs; ++j) {
+        new_h[j] = l.projects ? row_times(data.projection + d * l.outputs * n, j, raw.data(), n)
+                              : raw[at(j)];
+      }
     };
     for (std::int64_t b = 0; b < l.batch; ++b) {
       run_lstm_sequence(l, data, d, b, h.data(), c.data(), gates.data(), sums, cells);
@@ -181,24 +109,14 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const Lstm l = lstm_of(node);
   if (node.dtype(kX) != DType::f32 || l.batch == 0) return;
-  Offer o;
+  Offer o = panel_offer(node, {kW, kR, kProject});
   o.call = {kLstmPanels, l};
-  for (int i = 0; i < node.input_count(); ++i) {
-    o.in.push_back(node.has(i) ? Layout::row_major(node.shape(i)) : Layout());
+  o.flops = flops_of(l, 4 * l.hidden);
+  if (l.projects) {
+    o.flops += 2.0 * static_cast<double>(l.steps * l.batch * l.directions) *
+               static_cast<double>(l.outputs) * static_cast<double>(l.hidden);
   }
-  for (const int i : {kW, kR}) {
-    o.in[at(i)] =
-        layout_by_position(node.shape(i), text("$0 $1/", kGatePanel, " $2 $1%", kGatePanel));
-  }
-  for (int i = 0; i < node.output_count(); ++i) {
-    o.out.push_back(node.has_output(i) ? Layout::row_major(node.output(i).shape) : Layout());
-  }
-  o.flops = 8.0 * static_cast<double>(l.steps * l.batch * l.directions) *
-            static_cast<double>(l.hidden) * static_cast<double>(l.inputs + l.hidden);
-  o.efficiency = 0.1;  // every weight is read once a step
-  const std::int64_t floats =
-      checked_mul(checked_mul(l.directions, l.batch), LstmScratch(l.hidden).floats());
-  o.scratch_bytes = static_cast<std::size_t>(floats) * sizeof(float);
+  o.scratch_bytes = scratch_bytes(l, LstmScratch(l).floats());
   out.push_back(std::move(o));
 }
 
@@ -291,7 +209,10 @@ void import_sequence_lstm(ImportNode& node) {
   node.out(batch_first ? node.emit("transpose", {rows}, {{"perm", Ints{1, 0, 2}}}) : rows);
 }
 
-constexpr ForeignName kNames[] = {{"onnx", "LSTM"},
+/// ONNX's has no projection.
+void import_onnx(ImportNode& node) { node.expect(3, kProject, node.output_count()); }
+
+constexpr ForeignName kNames[] = {{"onnx", "LSTM", import_onnx},
                                   {"tflite", "UNIDIRECTIONAL_SEQUENCE_LSTM", import_sequence_lstm},
                                   {"ncnn", "LSTM", ncnn::lstm}};
 

@@ -53,6 +53,26 @@ TEST(Lstm, KernelAgainstReference) {
   });
 }
 
+/// With a projection to `out` elements behind the other operands.
+OpCase projecting(std::int64_t hidden, std::int64_t out, std::string direction, bool batch_first) {
+  OpCase c = lstm(3, 2, 5, hidden, std::move(direction), batch_first, "bhcp");
+  const std::int64_t d = c.inputs[1].extents[0];
+  c.inputs[2].extents = {d, 4 * hidden, out};
+  c.inputs[5].extents[2] = out;
+  c.inputs.push_back({.extents = {d, out, hidden}, .lo = -0.5f, .hi = 0.5f});
+  return c;
+}
+
+TEST(Lstm, ProjectsItsCells) {
+  op_test::for_each_target([] {
+    for (std::int64_t out = 1; out <= 33; out += 4) {
+      EXPECT_GT(op_test::check_offers(projecting(19, out, "forward", false)), 0);
+    }
+    EXPECT_GT(op_test::check_offers(projecting(8, 70, "bidirectional", true)), 0);
+    EXPECT_GT(op_test::check_offers(projecting(70, 8, "reverse", false)), 0);
+  });
+}
+
 TEST(Lstm, EdgesOfFloats) {
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> x = {0, -inf, inf, NAN, 89, -89, 179, -179, 1e3f, -1e3f, 1e30f, -1e30f};
@@ -102,6 +122,9 @@ TEST(Lstm, BadNodes) {
   OpCase wide = lstm(2, 1, 3, 4, "forward", false, "b");
   wide.inputs[3].extents = {1, 7};
   EXPECT_EQ(failure(wide), "input 3 has the shape [1, 7], not [1, 32]");
+  OpCase mix = projecting(4, 3, "forward", false);
+  mix.inputs.back().extents = {1, 2, 4};
+  EXPECT_EQ(failure(mix), "input 8 has the shape [1, 2, 4], not [1, 3, 4]");
   OpCase name = lstm(2, 1, 3, 4, "forward", false, "");
   name.attrs["activations"] = std::vector<std::string>{"Sigmoid", "Tanh", "Zap"};
   EXPECT_EQ(failure(name), "the activation Zap");

@@ -67,7 +67,7 @@ void infer(const InferRef& node) {
   expect_one_of(node, "mode", "nearest", {"nearest", "linear", "cubic"});
   expect_one_of(node, "coordinate_transformation_mode", "half_pixel",
                 {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-                 "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"});
+                 "asymmetric", "asymmetric_product", "tf_crop_and_resize", "tf_half_pixel_for_nn"});
   expect_one_of(node, "nearest_mode", "round_prefer_floor",
                 {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
   expect_one_of(node, "keep_aspect_ratio_policy", "stretch",
@@ -131,8 +131,12 @@ void infer(const InferRef& node) {
   node.set_output(0, node.dtype(0), out);
 }
 
-/// Opset 10: scales are input 1, coordinates are asymmetric, nearest is floor.
+/// Opset 10: scales are input 1, coordinates are asymmetric, nearest is floor. asymmetric_product,
+/// which multiplies floats as ncnn does, is no mode of ONNX.
 void import_resize(ImportNode& node) {
+  if (node.attrs.string("coordinate_transformation_mode", "") == "asymmetric_product") {
+    fail(ErrorCode::unsupported, "coordinate_transformation_mode is 'asymmetric_product'");
+  }
   if (node.version >= 11) return;
   if (node.input_count() > 2) {
     fail(ErrorCode::bad_input, "it has ", node.input_count(), " inputs, at most 2 make sense");

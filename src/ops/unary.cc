@@ -47,6 +47,10 @@ double exp_of(double x, const Params&) { return std::exp(x); }
 
 double log_of(double x, const Params&) { return std::log(x); }
 
+double expm1_of(double x, const Params&) { return std::expm1(x); }
+
+double log1p_of(double x, const Params&) { return std::log1p(x); }
+
 double sqrt_of(double x, const Params&) { return std::sqrt(x); }
 
 double floor_of(double x, const Params&) { return std::floor(x); }
@@ -332,6 +336,8 @@ constexpr OpDef kUnary[] = {
                  fast<Fn::exp>),
     real<log_of>("log", named<Onnx<"Log">, Tflite<"LOG", takes<1>>, Ncnn<"Log", ncnn::log>>,
                  fast<Fn::log>),
+    real<expm1_of>("expm1", {}, fast<Fn::expm1>),
+    real<log1p_of>("log1p", {}, fast<Fn::log1p>),
     real<sqrt_of>("sqrt", named<Onnx<"Sqrt">, Tflite<"SQRT", takes<1>>>, fast<Fn::sqrt>),
     real<floor_of>("floor", named<Onnx<"Floor">, Tflite<"FLOOR", takes<1>>>, fast<Fn::floor>),
     real<ceil_of>("ceil", named<Onnx<"Ceil">, Tflite<"CEIL", takes<1>>>, fast<Fn::ceil>),

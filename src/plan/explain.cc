@@ -129,7 +129,7 @@ std::string explain(const Plan& plan) {
   }
   for (const std::string& kernel : plan.avoided) {
     out += text("avoided on ", printable(plan.device ? plan.device->name : ""), ": ", kernel,
-                " (failed selftest)\n");
+                " (failed selftest, or left out by wish)\n");
   }
   summary(out, plan);
   return out;

@@ -119,8 +119,12 @@ class Builder {
       read_[v].assign(table.candidates[v].size(), false);
     }
     own_moves_.resize(table.order.size());
+    moves_of_.resize(values);
     for (const Move& m : solution.moves) {
-      if (m.node >= 0) own_moves_[idx(m.node)].push_back(&m);
+      if (m.node >= 0)
+        own_moves_[idx(m.node)].push_back(&m);
+      else
+        moves_of_[idx(m.value)].push_back(&m);
     }
   }
 
@@ -269,9 +273,8 @@ class Builder {
   }
 
   void add_moves(ValueId v) {
-    for (const Move& m : solution_.moves) {
-      if (m.node >= 0 || m.value != v || !read_[idx(v)][idx(m.to)]) continue;
-      add_conversion(slot(v, m.from), slot(v, m.to));
+    for (const Move* m : moves_of_[idx(v)]) {
+      if (read_[idx(v)][idx(m->to)]) add_conversion(slot(v, m->from), slot(v, m->to));
     }
   }
 
@@ -322,6 +325,7 @@ class Builder {
   std::vector<std::vector<int>> slot_of_;            // by value and layout
   std::vector<std::vector<bool>> read_;              // by value and layout
   std::vector<std::vector<const Move*>> own_moves_;  // by node
+  std::vector<std::vector<const Move*>> moves_of_;   // by value: those that are no node's own
 };
 
 }  // namespace

@@ -239,9 +239,13 @@ class Collector {
   void drop_views(const Node& n, Option& option) const {
     const auto drop = [&](const std::vector<ValueId>& values, const std::vector<Operand>& operands,
                           std::vector<Part>& parts, bool computed) {
+      if (parts.empty()) return;  // as of most offers
+      std::vector<ValueId> sorted = values;
+      std::ranges::sort(sorted);
       std::erase_if(parts, [&](const Part& part) {
         const ValueId v = values[idx(part.operand)];
-        const bool twice = computed && std::ranges::count(values, v) > 1;
+        const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), v);
+        const bool twice = computed && last - first > 1;
         return twice || (computed && graph_.value(v).producer == kNoNode);
       });
       for (const Part& part : parts) {

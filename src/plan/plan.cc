@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "base/trail.h"
+#include "plan/step_views.h"
 
 namespace stowage {
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::string_view kMagic = "stowage plan";
 /// Raised whenever a plan or the parameters of a kernel change their fields.
-constexpr int kVersion = 5;
+constexpr int kVersion = 6;
 
 void header(Archive& a) {
   std::string magic(kMagic);
@@ -35,6 +36,7 @@ void archive(Archive& a, DeviceRates& r) {
   a("upload_gb_per_s", r.upload_gb_per_s)("download_gb_per_s", r.download_gb_per_s);
   a("crossing_us", r.crossing_us)("image_launch", r.image_launch);
   a("image_compute", r.image_compute)("image_bandwidth", r.image_bandwidth);
+  a("winograd_compute", r.winograd_compute);
 }
 
 void archive(Archive& a, DeviceFacts& f) {
@@ -107,6 +109,15 @@ std::int64_t Plan::device_bytes() const {
   for (const Slot& slot : slots) {
     if (slot.place.device == 0 || slot.constant == nullptr || slot.alias_of >= 0) continue;
     bytes += static_cast<std::int64_t>(slot.mapping.bytes());
+  }
+  for (const Step& step : steps) {
+    if (step.kind != Step::Kind::call || !on_device(step)) continue;
+    const StepViews views(*this, step.in, step.out);
+    for (const Launch::Table& table : step.call.launch(views.args()).tables) {
+      bytes += std::visit(
+          [](const auto& data) { return static_cast<std::int64_t>(data.size() * sizeof(data[0])); },
+          table.data);
+    }
   }
   return bytes;
 }

@@ -110,7 +110,8 @@ class Plan {
 
   const Slot& slot(int s) const { return slots[static_cast<std::size_t>(s)]; }
 
-  /// What the plan keeps on the device: buffers, images and constants.
+  /// What the plan keeps on the device: buffers, images, constants and the tables of
+  /// kernels.
   std::int64_t device_bytes() const;
 
   /// The step is done by the device: a kernel, or a conversion within its memory.

@@ -8,8 +8,8 @@
 
 #include "base/index.h"
 #include "base/text.h"
-#include "kernels/launch.h"
 #include "plan/plan.h"
+#include "plan/step_views.h"
 
 namespace stowage {
 
@@ -199,22 +199,11 @@ class Verifier {
       return;
     }
     // What a kernel of a device does not read is no operand of its launch.
-    const std::vector<LaunchView> in = views(step.in), out = views(step.out);
-    for (const Launch::Operand& operand : step.call.launch({in, out}).operands) {
+    const StepViews views(plan_, step.in, step.out);
+    const Launch launch = step.call.launch(views.args_without_constants());
+    for (const Launch::Operand& operand : launch.operands) {
       if (!operand.output) expect_read(step.in.at(idx(operand.index)));
     }
-  }
-
-  std::vector<LaunchView> views(const std::vector<int>& slots) const {
-    std::vector<LaunchView> out;
-    for (const int s : slots) {
-      if (s < 0) {
-        out.emplace_back();
-      } else {
-        out.push_back({plan_.slot(s).mapping, plan_.slot(s).dtype, plan_.slot(s).place.memory});
-      }
-    }
-    return out;
   }
 
   /// A crossing copies bytes.

@@ -25,6 +25,8 @@ std::vector<SelftestCase> selftest_cases() {
       {"cl_conv", "conv", {{"pads", around}}, {{2, 5, 7, 6}}, {{7, 5, 3, 3}, {7}}, 1, true},
       {"cl_conv", "conv", {{"strides", Ints{2, 2}}}, {{2, 5, 4, 6}}, {{9, 5, 1, 1}}},
       {"cl_conv", "conv", {{"group", one(2)}}, {{2, 8, 5, 4}}, {{16, 4, 3, 3}}},
+      {"cl_winograd", "conv", {{"pads", around}}, {{2, 5, 7, 6}}, {{7, 5, 3, 3}, {7}}, 1, true},
+      {"cl_winograd", "conv", {{"pads", Ints{0, 2, 1, 0}}}, {{1, 3, 37, 40}}, {{33, 3, 3, 3}}},
       {"cl_depthwise",
        "conv",
        {{"group", one(5)}, {"pads", around}},
@@ -34,6 +36,7 @@ std::vector<SelftestCase> selftest_cases() {
        true},
       {"cl_conv", "conv", {{"pads", around}}, {{2, 33, 4, 5}}, {{7, 33, 3, 3}}},
       {"cl_conv", "conv", {}, {{1, 2, 513, 515}}, {{4, 2, 1, 1}}},
+      {"cl_conv", "conv", {{"pads", around}}, {{1, 3, 150, 151}}, {{43, 3, 3, 3}}},
       {"cl_depthwise", "conv", {{"group", one(5)}}, {{2, 5, 4, 5}}, {{10, 1, 3, 2}}},
       {"cl_depthwise", "conv", {{"group", one(4)}}, {{1, 4, 361, 365}}, {{4, 1, 1, 1}}},
       {"cl_conv_transpose",
@@ -49,6 +52,8 @@ std::vector<SelftestCase> selftest_cases() {
       {"cl_gemm", "gemm", {{"alpha", 0.5f}}, {{3, 7}}, {{7, 5}, {5}}},
       {"cl_gemm", "gemm", {}, {{515, 5}}, {{5, 517}, {517}}},
       {"cl_gemm", "gemm", {{"transB", one(1)}}, {{2, 259}}, {{33, 259}, {33}}},
+      {"cl_gemm", "gemm", {}, {{1, 261}}, {{261, 34}, {34}}},
+      {"cl_gemm", "gemm", {}, {{7, 1023}}, {{1023, 515}, {515}}},
       {"cl_gemm", "matmul", {}, {{2, 3, 5, 6}, {2, 3, 6, 7}}, {}},
       {"cl_pool",
        "max_pool",
@@ -116,6 +121,19 @@ Tensor random_tensor(const Ints& extents, std::mt19937& random, float low) {
 
 }  // namespace
 
+PlanOptions selftest_options(const SelftestCase& c, const DeviceOptions& device) {
+  PlanOptions options;
+  options.simplify = false;
+  options.rates.call_us = 1e6;  // of the CPU: whatever the device can do is done there
+  options.device = device;
+  // By its bandwidth, some ten thousand items keep the device busy.
+  options.device->facts.rates = {1e9, 1500, 1e-6, 1e9, 1e9, 1e-6};
+  for (const KernelDef* other : find_op(c.op)->device_kernels) {
+    if (other->name != c.kernel) options.device->avoid.emplace_back(other->name);
+  }
+  return options;
+}
+
 std::shared_ptr<Graph> selftest_graph(const SelftestCase& c) {
   std::mt19937 random(kSeed);
   SmallGraph graph;
@@ -177,13 +195,8 @@ std::string difference(const std::vector<Tensor>& have, const std::vector<Tensor
 
 std::string run_case(const std::shared_ptr<Device>& device, const SelftestCase& c,
                      const Expected& e, bool images, bool half) {
-  PlanOptions options;
-  options.simplify = false;
-  options.rates.call_us = 1e6;  // of the CPU: whatever the device can do is done there
-  options.device = DeviceOptions{
-      device->facts(), images ? DeviceOptions::Memory::image : DeviceOptions::Memory::buffer, half};
-  options.device->facts.rates = {1e9, 1e9, 1e-6, 1e9, 1e9, 1e-6};
-  const auto plan = make_plan(e.graph, options);
+  const auto memory = images ? DeviceOptions::Memory::image : DeviceOptions::Memory::buffer;
+  const auto plan = make_plan(e.graph, selftest_options(c, {device->facts(), memory, half}));
   const std::string kernel = report(*plan).nodes.at(0).kernel;
   if (kernel != c.kernel) return text("the planner does not use it for '", c.op, "'");
   return difference(run_plan(plan, device, e.inputs), e.outputs, half);

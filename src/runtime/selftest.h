@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/op_def.h"
+#include "stowage/plan.h"
 
 namespace stowage {
 
@@ -23,6 +24,10 @@ struct SelftestCase {
 
 /// At least one for every kernel of devices, and for every way in which it may work.
 std::vector<SelftestCase> selftest_cases();
+
+/// How the case is planned: without other kernels of the operator's, on a device that does
+/// whatever it can.
+PlanOptions selftest_options(const SelftestCase& c, const DeviceOptions& device);
 
 /// The node of the case, constants filled with random numbers; always the same.
 std::shared_ptr<Graph> selftest_graph(const SelftestCase& c);

@@ -8,6 +8,7 @@
 #include "kernels/launch.h"
 #include "plan/device_session.h"
 #include "plan/plan.h"
+#include "plan/step_views.h"
 #include "plan/test_net.h"
 #include "runtime/measure.h"
 #include "stowage/machine.h"
@@ -61,25 +62,11 @@ std::vector<Launch> launches_of_cases() {
   std::vector<Launch> launches;
   for (const SelftestCase& c : selftest_cases()) {
     for (const bool images : {true, false}) {
-      PlanOptions options;
-      options.simplify = false;
-      options.rates.call_us = 1e6;
-      options.device = DeviceOptions{{}, memory_of(images)};
-      options.device->facts.rates = {1e9, 1e9, 1e-6, 1e9, 1e9, 1e-6};
-      const auto plan = make_plan(selftest_graph(c), options);
+      const auto plan = make_plan(selftest_graph(c), selftest_options(c, {{}, memory_of(images)}));
       for (const Step& step : plan->steps) {
         if (!plan->on_device(step) || step.kind != Step::Kind::call) continue;
-        const auto views = [&](const std::vector<int>& slots) {
-          std::vector<LaunchView> out(slots.size());
-          for (std::size_t i = 0; i < slots.size(); ++i) {
-            if (slots[i] < 0) continue;
-            const Slot& slot = plan->slot(slots[i]);
-            out[i] = {slot.mapping, slot.dtype, slot.place.memory};
-          }
-          return out;
-        };
-        const auto in = views(step.in), out = views(step.out);
-        launches.push_back(step.call.launch({in, out}));
+        const StepViews views(*plan, step.in, step.out);
+        launches.push_back(step.call.launch(views.args()));
       }
     }
   }
@@ -105,8 +92,12 @@ TEST(Selftest, EveryWayOfAKernelHasACase) {
     });
   };
   EXPECT_TRUE(more_than_one("conv", "SPLIT"));
+  EXPECT_TRUE(more_than_one("conv", "OUT"));
+  EXPECT_TRUE(more_than_one("winograd", "SPLIT"));
+  EXPECT_TRUE(any("winograd", [&](const Launch& l) { return value(l, "SPLIT") == "1"; }));
   EXPECT_TRUE(more_than_one("gemm", "ROWS"));
-  EXPECT_TRUE(any("gemm_split", [](const Launch&) { return true; }));
+  EXPECT_TRUE(any("gemm_split", [&](const Launch& l) { return value(l, "ROWS") == "1"; }));
+  EXPECT_TRUE(more_than_one("gemm_split", "ROWS"));
   for (const char* source : {"conv", "depthwise", "conv_transpose"}) {
     EXPECT_TRUE(more_than_one(source, "PIXELS")) << source;
   }
@@ -184,8 +175,9 @@ TEST(AvoidedKernels, AreNotPlannedAndAreNamed) {
   ASSERT_EQ(without.avoided.size(), 1u);
   EXPECT_EQ(without.avoided[0].kernel, "cl_conv");
   EXPECT_EQ(without.avoided[0].device, "a device");
-  EXPECT_NE(explain(*plan).find("avoided on a device: cl_conv (failed selftest)\n"),
-            std::string::npos)
+  EXPECT_NE(
+      explain(*plan).find("avoided on a device: cl_conv (failed selftest, or left out by wish)\n"),
+      std::string::npos)
       << explain(*plan);
 }
 
@@ -222,7 +214,8 @@ TEST(AvoidedKernels, ConversionsGoOverTheHost) {
       EXPECT_EQ(conversions(*without), 0);
       EXPECT_TRUE(std::isfinite(without->cost_us));
       EXPECT_EQ(report(*without).nodes[0].kernel == "cl_conv", !source);
-      EXPECT_NE(explain(*without).find("avoided on a device: cl_move (failed selftest)\n"),
+      EXPECT_NE(explain(*without).find(
+                    "avoided on a device: cl_move (failed selftest, or left out by wish)\n"),
                 std::string::npos);
     }
   }

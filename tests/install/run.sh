@@ -1,30 +1,52 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run.sh BUILD_DIR SOURCE_DIR: installs BUILD_DIR to a scratch prefix, builds the consumer with
-# find_package and with pkg-config, runs both, and runs the README's example on a model.
+# run.sh BUILD_DIR SOURCE_DIR: installs BUILD_DIR below a home of its own and follows the README from there: its program,
+# its CMakeLists.txt and its commands, word for word. Then the installed tree is moved, and programs that use the parts
+# are built against it.
 set -eu
 build=$1
 source=$2
 scratch=$build/install-test
 rm -rf "$scratch"
-cmake --install "$build" --prefix "$scratch/prefix" >/dev/null
-if [ -d "$scratch/prefix/bin" ]; then
-  ls "$scratch"/prefix/share/stowage/devices/*.yaml >/dev/null
+mkdir -p "$scratch/app" "$scratch/cmake" "$scratch/pkg-config"
+HOME=$(cd "$scratch" && pwd)
+export HOME
+cmake --install "$build" --prefix "$HOME/stowage" >/dev/null
+
+# The first block of a language in the part "From C++".
+block() {
+  awk -v fence="\`\`\`$1" '/^## /{part = $0 == "## From C++"} part && $0 == fence && !done {on = 1; next}
+    /^```$/ {if (on) done = 1; on = 0} on' "$source/README.md"
+}
+if [ -d "$HOME/stowage/bin" ]; then
+  ls "$HOME"/stowage/share/stowage/devices/*.yaml >/dev/null
+  block cpp >"$HOME/app/app.cc"
+  block cmake >"$HOME/app/CMakeLists.txt"
+  block sh >"$HOME/app/commands"
+  for f in app.cc CMakeLists.txt commands; do
+    [ -s "$HOME/app/$f" ] || { echo "README.md has no $f" >&2; exit 1; }
+  done
+  (cd "$HOME/app" && sh -e commands >/dev/null)
+  (cd "$source" && "$HOME/app/build/app" >"$HOME/first" && "$HOME/app/app" >"$HOME/second")
+  cmp "$HOME/first" "$HOME/second"
 fi
-awk '/^```cpp$/ {on = 1; next} /^```$/ {on = 0} on' "$source/README.md" >"$scratch/readme.cc"
-cmake -S "$source/tests/install" -B "$scratch/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_CXX_STANDARD=20 -DCMAKE_PREFIX_PATH="$(cd "$scratch" && pwd)/prefix" \
-  -DREADME_EXAMPLE="$(cd "$scratch" && pwd)/readme.cc" >/dev/null
-cmake --build "$scratch/build" >/dev/null
-"$scratch/build/convert_with_core"
-(cd "$source" && "$(cd "$scratch" && pwd)/build/readme_example")
-if [ -x "$scratch/build/list_devices" ]; then
-  "$scratch/build/list_devices"
-fi
-pc=$(dirname "$(find "$scratch/prefix" -name stowage.pc)")
-# --define-prefix: the scratch prefix is not the configured one.
+
+moved=$HOME/elsewhere/stowage
+mkdir -p "$HOME/elsewhere"
+mv "$HOME/stowage" "$moved"
+cmake -S "$source/tests/install" -B "$scratch/cmake" -DCMAKE_PREFIX_PATH="$moved" >/dev/null
+cmake --build "$scratch/cmake" >/dev/null
+"$scratch/cmake/convert_with_core"
+PKG_CONFIG_PATH=$(dirname "$(find "$moved" -name stowage.pc)")
+export PKG_CONFIG_PATH
 # shellcheck disable=SC2046
-c++ -std=c++20 "$source/tests/install/convert.cc" -o "$scratch/with_pkg_config" \
-  $(PKG_CONFIG_PATH=$pc pkg-config --define-prefix --cflags --libs --static stowage)
-"$scratch/with_pkg_config"
-echo "installed and used with find_package and pkg-config"
+c++ -std=c++20 "$source/tests/install/convert.cc" -o "$scratch/pkg-config/convert" $(pkg-config --cflags --libs stowage)
+"$scratch/pkg-config/convert"
+if pkg-config --exists stowage-opencl; then
+  # shellcheck disable=SC2046
+  c++ -std=c++20 "$source/tests/install/devices.cc" -o "$scratch/pkg-config/devices" \
+    $(pkg-config --cflags --libs stowage-opencl)
+  "$scratch/cmake/list_devices" >/dev/null
+  "$scratch/pkg-config/devices"
+fi
+echo "installed, used as the README says, moved, and used with find_package and pkg-config"

@@ -3,12 +3,19 @@
 // itself believes (its issues 6902, 6913, 6914 and 6937), and anything that a bit can do.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iostream>
+#include <iterator>
 #include <limits>
 #include <random>
 
 #include "stowage/error.h"
+#include "test_paths.h"
 #include "tests/suite/ncnn_builder.h"
 #include "tests/suite/run_model.h"
 
@@ -16,13 +23,18 @@ namespace stowage {
 namespace {
 
 /// What opening and specialising end in: the message, or "".
-std::string failure_of(const std::string& param, const std::string& bin, ErrorCode& code,
-                       const Limits& limits = {}) {
+/// `dims`: of all inputs; where there are none, those of the file or 3 x 8 x 8.
+std::string failure_of(const std::function<std::shared_ptr<const Model>()>& open, ErrorCode& code,
+                       const std::vector<std::int64_t>& dims = {}) {
   try {
     SpecialiseOptions options;
-    const auto model = open_model(as_file(param), as_file(bin), limits);
+    const auto model = open();
     for (const ModelInput& input : model->inputs()) {
-      if (!input.dims) options.shapes[input.name] = {3, 8, 8};
+      if (!dims.empty()) {
+        options.shapes[input.name] = dims;
+      } else if (!input.dims) {
+        options.shapes[input.name] = {3, 8, 8};
+      }
     }
     verify(*specialise(*model, options));
   } catch (const Error& e) {
@@ -30,6 +42,11 @@ std::string failure_of(const std::string& param, const std::string& bin, ErrorCo
     return e.what();
   }
   return "";
+}
+
+std::string failure_of(const std::string& param, const std::string& bin, ErrorCode& code,
+                       const Limits& limits = {}) {
+  return failure_of([&] { return open_model(as_file(param), as_file(bin), limits); }, code);
 }
 
 struct BadNcnn {
@@ -252,8 +269,38 @@ TEST(BadNcnn, Layers) {
       {"a shape that does not fit", with("Reshape r 1 1 x y 0=7 1=-1"), "do not fit"},
       {"two open extents", with("Reshape r 1 1 x y 0=-1 1=-1"), "two extents open"},
       {"no extent", with("Reshape r 1 1 x y"), "names no extent"},
-      {"an expression", with("Reshape r 1 1 x y 6=\"0w,0h\""), "expression",
-       ErrorCode::unsupported},
+      {"an expression without operands", with("Reshape r 1 1 x y 6=\"*(0w)\""),
+       "lacks an operand of *"},
+      {"one that divides by zero", with("Reshape r 1 1 x y 6=\"//(0w,0),-1\""), "divides by zero"},
+      {"one that divides by zero among reals", with("Reshape r 1 1 x y 6=\"/(0w,0),-1\""),
+       "leaves the integers"},
+      {"one of unknown words", with("Reshape r 1 1 x y 6=\"half(0w),-1\""), "has 'half' in it"},
+      {"one of half a number", with("Reshape r 1 1 x y 6=\"1x,-1\""), "has '1x' in it"},
+      {"one of nothing", with("Reshape r 1 1 x y 6=\"(,)\""), "has no elements"},
+      {"one that overflows", with("Reshape r 1 1 x y 6=\"*(99999,99999),-1\""), "32 bits"},
+      {"one that is not a number", with("Reshape r 1 1 x y 6=\"sqrt(neg(0w)),-1\""), "32 bits"},
+      {"one of an input that is missing", with("Reshape r 1 1 x y 6=\"1w,-1\""), "for input 1"},
+      {"one of five extents", with("Reshape r 1 1 x y 6=\"1,1,1,1,-1\""), "names 5 extents"},
+      {"one that shifts by 64", with("Reshape r 1 1 x y 6=\"lshift(1,64),-1\""),
+       "cannot compute lshift"},
+      {"an expression that is a real", with("Reshape r 1 1 x y 6=1.5"), "is no text"},
+      {"a size of three", with("Interp i 1 1 x y 0=2 9=\"1,2,3\""), "computes 3 extents"},
+      {"a range that is empty", with("Crop c 1 1 x y 19=\"0w\" 20=\"0w\" 21=\"2\""),
+       "takes [8, 8)"},
+      {"a GRU of pictures", with("GRU g 1 1 x y 0=1 1=24"), "3 dims, not 2", ErrorCode::bad_input,
+       NcnnBin().segment("t24").segment("t4").segment("t3").bytes},
+      {"a GRU of weights that do not fit", with("GRU g 1 1 x y 0=3 1=10"), "no multiple of 9"},
+      {"an RNN of no direction", with("RNN g 1 1 x y 0=1 1=8 2=3"), "direction is 3",
+       ErrorCode::bad_input, NcnnBin().segment("t8").segment("t1").segment("t1").bytes},
+      {"a cache of other heads",
+       ncnn_param({"Input q 0 1 q 0=4 1=3 2=2", "Input k 0 1 k 0=4 1=3 2=2",
+                   "Input v 0 1 v 0=4 1=3 2=2", "Input a 0 1 a 0=4 1=5 2=1",
+                   "Input b 0 1 b 0=4 1=5 2=2", "SDPA s 5 3 q k v a b o c d 7=1"}),
+       "its cache has 1 heads of 4 features, not 2 of 4"},
+      {"a cache that is not given out", ncnn_param({kInput, "SDPA s 3 1 x x x y 7=1"}),
+       "it has 3 inputs, not 5"},
+      {"padding for other channels", with("Padding p 1 1 x y 0=1 6=2"), "do not broadcast",
+       ErrorCode::bad_input, NcnnBin().segment("r2").bytes},
       {"five dims", with("ExpandDims e 1 1 x y -23303=2,0,1"), "5 dims", ErrorCode::unsupported},
       {"an order that is none", with("Permute p 1 1 x y 0=6"), "no order 6 of 3 dims"},
       {"groups that do not divide", with("ShuffleChannel s 1 1 x y 0=2"), "2 groups of 3"},
@@ -282,7 +329,7 @@ TEST(BadNcnn, Layers) {
 void damage(std::string& bytes, std::mt19937& random) {
   if (bytes.empty()) return;
   const std::size_t at = random() % bytes.size();
-  switch (random() % 6) {
+  switch (random() % 7) {
     case 0:
       bytes[at] = static_cast<char>(random());
       break;
@@ -300,6 +347,12 @@ void damage(std::string& bytes, std::mt19937& random) {
       const std::size_t digit = bytes.find_first_of("0123456789", at);
       if (digit == std::string::npos) break;
       bytes.replace(digit, 1, kNumbers[random() % 6]);
+      break;
+    }
+    case 5: {  // another word of a binary file
+      static constexpr std::int32_t kWords[] = {-1, 0, 1, 3, -233, 1 << 30, -23300, 0x7f800000};
+      if (at / 4 * 4 + 4 > bytes.size()) break;
+      std::memcpy(bytes.data() + at / 4 * 4, &kWords[random() % 8], 4);
       break;
     }
     default: {  // a piece of it again
@@ -338,6 +391,93 @@ TEST(BadNcnn, Mutations) {
   }
   EXPECT_GT(refused, 10000);
   EXPECT_LT(refused, 20000);
+}
+
+/// A model's two files. Without a .bin weights are made up.
+struct NcnnFiles {
+  std::string name, param, bin;
+  std::vector<std::int64_t> dims = {};  ///< of the input, if those of the file do not do
+};
+
+std::vector<NcnnFiles> files_below(const std::filesystem::path& folder) {
+  std::vector<NcnnFiles> all;
+  const auto bytes = [](const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  if (!std::filesystem::is_directory(folder)) return all;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    std::filesystem::path path = entry.path();
+    if (path.extension() != ".param" && !path.string().ends_with(".param.bin")) continue;
+    const std::string param = bytes(path);
+    if (path.extension() == ".bin") path.replace_extension();
+    all.push_back({entry.path().filename().string(), param, bytes(path.replace_extension(".bin"))});
+  }
+  std::ranges::sort(all, {}, &NcnnFiles::name);
+  return all;
+}
+
+std::int64_t number_from(const char* variable, std::int64_t otherwise) {
+  const char* said = std::getenv(variable);
+  return said == nullptr ? otherwise : std::stoll(said);
+}
+
+/// Whole models, damaged: STOWAGE_TEST_MUTATIONS pairs of files in turn, of seeds from
+/// STOWAGE_TEST_SEED on, of the test data and of the folder STOWAGE_TEST_NCNN. For a long run:
+///
+///   STOWAGE_TEST_MUTATIONS=1000000 stowage_tests --gtest_filter=BadNcnn.MutationsOfModels
+TEST(BadNcnn, MutationsOfModels) {
+  const std::string data = STOWAGE_TEST_DATA;
+  std::vector<NcnnFiles> files;
+  if (!data.empty()) files = files_below(data + "/models/ncnn");
+  if (const char* more = std::getenv("STOWAGE_TEST_NCNN")) {
+    for (NcnnFiles& f : files_below(more)) files.push_back(std::move(f));
+  }
+  if (files.empty()) GTEST_SKIP() << "skipped: no test data";
+  const std::int64_t count = number_from("STOWAGE_TEST_MUTATIONS", 60);
+  const std::int64_t seed = number_from("STOWAGE_TEST_SEED", 1);
+  OpenOptions made_up;
+  made_up.generate_weights = true;
+  made_up.limits.tensor_bytes = 64 << 20;
+  made_up.limits.total_bytes = 256 << 20;
+  const std::string path =
+      testing::TempDir() + "stowage_damaged_" + std::to_string(seed) + ".param";
+  const auto failure = [&](const NcnnFiles& f, ErrorCode& code) {
+    if (f.bin.empty()) std::ofstream(path, std::ios::binary) << f.param;
+    const auto open = [&] {
+      return f.bin.empty() ? open_model(path, made_up)
+                           : open_model(as_file(f.param), as_file(f.bin), made_up.limits);
+    };
+    return failure_of(open, code, f.dims);
+  };
+  for (NcnnFiles& f : files) {
+    ErrorCode code = ErrorCode::internal;
+    std::string what = failure(f, code);
+    for (const std::int64_t size : {12, 24, 128, 224, 240, 352, 640}) {
+      if (what.empty()) break;
+      f.dims = {3, size, size};
+      what = failure(f, code);
+    }
+    EXPECT_EQ(what, "") << f.name;
+  }
+  int refused = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const NcnnFiles& whole = files[static_cast<std::size_t>(i) % files.size()];
+    const std::string trace = whole.name + ", seed " + std::to_string(seed + i);
+    SCOPED_TRACE(trace);
+    std::mt19937 random(static_cast<std::uint32_t>(seed + i));
+    NcnnFiles f = whole;
+    for (auto n = random() % 3 + 1; n > 0; --n) {
+      damage(!f.bin.empty() && random() % 8 == 0 ? f.bin : f.param, random);
+    }
+    ErrorCode code = ErrorCode::bad_input;
+    const std::string what = failure(f, code);
+    refused += what.empty() ? 0 : 1;
+    ASSERT_NE(static_cast<int>(code), static_cast<int>(ErrorCode::internal)) << what;
+    if (i % 1000 == 999) std::cerr << i + 1 << " pairs, " << refused << " refused\n";
+  }
+  std::filesystem::remove(path);
+  EXPECT_GT(refused, 0);
 }
 
 }  // namespace

@@ -98,6 +98,19 @@ TEST(BadOperators, Pooling) {
   });
 }
 
+TEST(BadOperators, Recurrent) {
+  Operands many;
+  for (const char* name : {"w", "r", "b", "l", "h", "c", "p", "q"}) {
+    many.weights.emplace_back(name, OnnxInts{1, 4, 4});
+  }
+  Operands few{{{"w", {1, 12, 8}}, {"r", {1, 12, 4}}}, {}};
+  expect_failures({
+      {"an LSTM with a projection", one_node("LSTM", many), kBad, "it has 9 inputs, not 3 to 8"},
+      {"a GRU of pictures", one_node("GRU", few), kBad, "rank 4"},
+      {"an RNN of pictures", one_node("RNN", few), kBad, "rank 4"},
+  });
+}
+
 TEST(BadOperators, AxesAndShapes) {
   const auto attribute = [](const std::string& type, const std::string& name,
                             const OnnxBuilder::Attribute& value) {

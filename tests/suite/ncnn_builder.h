@@ -3,6 +3,7 @@
 // ncnn_reference.py.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -34,6 +35,13 @@ class NcnnBin {
         for (const float v : numbers(n, false)) {
           const std::uint16_t half = f32_to_f16(v);
           append(&half, 2);
+        }
+        break;
+      case 'k':
+        word(0x01348B83);
+        for (const float v : numbers(n, false)) {
+          const auto upper = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(v) >> 16);
+          append(&upper, 2);
         }
         break;
       case 't':

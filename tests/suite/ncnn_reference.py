@@ -6,8 +6,8 @@
 
 Weights and inputs are fractions of small integers by a formula that the test repeats, so that the
 file holds shapes and results alone. Weights are named by segments in the order of the .bin: tN is N
-numbers behind a tag, rN is N without, pN likewise but positive, hN is N of 16 bits, bN is N indices
-of 256 numbers.
+numbers behind a tag, rN is N without, pN likewise but positive, hN is N of 16 bits, kN is N of 16
+bits that are the upper half of a float, bN is N indices of 256 numbers.
 """
 
 import os
@@ -16,6 +16,8 @@ import tempfile
 
 import ncnn
 import numpy as np
+
+import ncnn_reference_nets
 
 CASES = []
 
@@ -27,7 +29,7 @@ def case(name, layers, inputs, weights=""):
 
 def one(name, layer, params, dims, weights="", outputs=1, inputs=1):
     """A case of one layer that reads x (y, z) and makes out (out1, ...)."""
-    blobs = ["x", "y", "z"][:inputs]
+    blobs = ["x", "y", "z", "u", "v"][:inputs]
     outs = ["out"] + [f"out{i}" for i in range(1, outputs)]
     line = f"{layer} it {inputs} {outputs} {' '.join(blobs)} {' '.join(outs)} {params}"
     given = dims.split()
@@ -63,6 +65,10 @@ def bin_of(segments):
             out += struct.pack("<I", 0x01306B47) + np.array(values, "<f2").tobytes()
             out += bytes(-2 * n % 4)
             continue
+        if kind == "k":
+            bits = np.array(values, "<f4").view("<u4") >> 16
+            out += struct.pack("<I", 0x01348B83) + bits.astype("<u2").tobytes() + bytes(-2 * n % 4)
+            continue
         if kind == "t":
             out += struct.pack("<I", 0)
         out += np.array(values, "<f4").tobytes()
@@ -77,7 +83,8 @@ def run(layers, inputs, segments):
     for line in lines:
         words = line.split()
         n_in, n_out = int(words[2]), int(words[3])
-        read.update(words[4:4 + n_in])
+        if words[0] != "Noop" or n_in == n_out:
+            read.update(words[4:4 + n_in])
         made += words[4 + n_in:4 + n_in + n_out]
     param = "\n".join(["7767517", f"{len(lines)} {len(made)}"] + lines) + "\n"
     with tempfile.TemporaryDirectory() as folder:
@@ -141,6 +148,7 @@ one("deconv_same_lower", "Deconvolution", "0=3 1=4 3=2 4=-234 20=9 21=8 5=1 6=96
 one("deconv_leaky", "Deconvolution", "0=3 1=4 3=2 4=1 5=1 6=96 9=2 -23310=1,0.2", "2,4,5", "t96 r3")
 one("deconv_dw", "DeconvolutionDepthWise", "0=3 1=3 3=2 4=1 5=1 6=27 7=3", "3,4,5", "t27 r3")
 one("deconv_group", "DeconvolutionDepthWise", "0=6 1=3 3=2 5=1 6=108 7=2", "4,4,5", "t108 r6")
+one("deconv_group_wide", "DeconvolutionDepthWise", "0=2 1=4 3=2 4=1 6=128 7=2", "8,3,4", "t128")
 one("deconv1d", "Deconvolution1D", "0=3 1=3 3=2 4=1 5=1 6=18", "2,5", "t18 r3")
 one("deconv1d_dw", "DeconvolutionDepthWise1D", "0=2 1=3 3=2 5=1 6=6 7=2", "2,5", "t6 r2")
 
@@ -165,6 +173,11 @@ one("attention_cross", "MultiHeadAttention", "0=8 1=2 2=48 3=4 4=5 5=0", "5,6 7,
 one("attention_mask", "MultiHeadAttention", "0=8 1=2 2=64 5=1", "5,8 5,5", "t64 r8 t64 r8 t64 r8 t64 r8", inputs=2)
 one("sdpa", "SDPA", "", "2,5,4 2,6,4 2,6,3", inputs=3)
 one("sdpa_grouped", "SDPA", "6=0.25", "4,5,4 2,6,4 2,6,3", inputs=3)
+one("attention_cache", "MultiHeadAttention", "0=8 1=2 2=64 7=1", "3,8 2,4,4 2,4,4", "t64 r8 t64 r8 t64 r8 t64 r8", 3, 3)
+one("attention_cache_mask", "MultiHeadAttention", "0=8 1=2 2=64 5=1 7=1", "3,8 3,7 2,4,4 2,4,4",
+    "t64 r8 t64 r8 t64 r8 t64 r8", 3, 4)
+one("attention_cache_cross", "MultiHeadAttention", "0=8 1=2 2=48 3=4 4=5 7=1", "3,6 7,4 7,5 2,7,4 2,7,4",
+    "t48 r8 t32 r8 t40 r8 t48 r6", 3, 5)
 one("rotary", "RotaryEmbed", "0=0", "2,3,8 3,4 3,4", inputs=3)
 one("rotary_pairs", "RotaryEmbed", "0=1", "2,3,8 3,4 3,4", inputs=3)
 one("lstm", "LSTM", "0=3 1=60 2=0", "4,5", "t60 t12 t36")
@@ -172,6 +185,22 @@ one("lstm_reverse", "LSTM", "0=3 1=60 2=1", "4,5", "t60 t12 t36")
 one("lstm_states", "LSTM", "0=3 1=60 2=0", "4,5 1,3 1,3", "t60 t12 t36", inputs=3, outputs=3)
 one("lstm_both_states", "LSTM", "0=3 1=120 2=2", "4,5 2,3 2,3", "t120 t24 t72", inputs=3, outputs=3)
 one("lstm_both", "LSTM", "0=3 1=120 2=2", "4,5", "t120 t24 t72")
+one("lstm_half", "LSTM", "0=3 1=60 2=0", "4,5", "h60 h12 h36")
+for k, way in enumerate(["", "_reverse", "_both"]):
+    d = 2 if k == 2 else 1
+    one(f"lstm_projection{way}", "LSTM", f"0=3 1={d * 100} 2={k} 3=5", "4,5", f"t{d * 100} t{d * 20} t{d * 60} t{d * 15}")
+    one(f"lstm_projection{way}_states", "LSTM", f"0=3 1={d * 100} 2={k} 3=5", f"4,5 {d},3 {d},5",
+        f"t{d * 100} t{d * 20} t{d * 60} t{d * 15}", inputs=3, outputs=3)
+    one(f"gru{way}", "GRU", f"0=3 1={d * 45} 2={k}", "4,5", f"t{d * 45} t{d * 12} t{d * 27}")
+    one(f"gru{way}_states", "GRU", f"0=3 1={d * 45} 2={k}", f"4,5 {d},3", f"t{d * 45} t{d * 12} t{d * 27}", 2, 2)
+    one(f"gru{way}_wide", "GRU", f"0=37 1={d * 555} 2={k}", "4,5", f"t{d * 555} t{d * 148} t{d * 4107}")
+    one(f"rnn{way}", "RNN", f"0=3 1={d * 15} 2={k}", "4,5", f"t{d * 15} t{d * 3} t{d * 9}")
+    one(f"rnn{way}_states", "RNN", f"0=3 1={d * 15} 2={k}", f"4,5 {d},3", f"t{d * 15} t{d * 3} t{d * 9}", 2, 2)
+one("lstm_gives_states", "LSTM", "0=3 1=60 2=0", "4,5", "t60 t12 t36", 3, 1)
+one("lstm_takes_states", "LSTM", "0=3 1=60 2=1", "4,5 1,3 1,3", "t60 t12 t36", 1, 3)
+one("gru_gives_states", "GRU", "0=3 1=90 2=2", "4,5", "t90 t24 t54", 2, 1)
+one("rnn_takes_states", "RNN", "0=3 1=30 2=2", "4,5 2,3", "t30 t6 t18", 1, 2)
+one("lstm_projection_wide", "LSTM", "0=70 1=820 2=0 3=41", "4,5", "t820 t164 t11480 t2870")
 
 # pooling:
 one("max_full", "Pooling", "0=0 1=3 2=2", "3,8,7")
@@ -223,6 +252,11 @@ for k in [0, 1, 2, 3, 4, 7, 9, 10, 11, 14, 15, 16, 18, 19, 20, 21, 22, 23]:
     one(f"unary_{k}", "UnaryOp", f"0={k}", "3,4,5")
 for k in [5, 6, 8, 17, 27]:
     case(f"unary_{k}", f"AbsVal a 1 1 x a\nBinaryOp b 1 1 a b 0=0 1=1 2=0.5\nUnaryOp it 1 1 b out 0={k}", "x=3,4,5")
+for k in [21, 27]:
+    case(f"unary_{k}_near_zero", f"BinaryOp a 1 1 x a 0=2 1=1 2=0.0000005\nUnaryOp it 1 1 a out 0={k}", "x=3,4,5")
+for k, name in [(10, "atan2"), (11, "ratan2"), (17, "remainder"), (18, "rremainder")]:
+    one(f"binary_{name}", "BinaryOp", f"0={k}", "3,4,5 3,4,5", inputs=2)
+    one(f"scalar_{name}", "BinaryOp", f"0={k} 1=1 2=0.3", "3,4,5")
 one("scale", "Scale", "0=3 1=1", "3,4,5", "r3 r3")
 one("scale_given", "Scale", "0=-233", "3,4,5 3", inputs=2)
 one("scale_rows", "Scale", "0=4 1=1", "4,5", "r4 r4")
@@ -252,12 +286,20 @@ one("softmax_vector", "Softmax", "0=0", "7")
 # shapes:
 one("split", "Split", "", "3,4,5", outputs=3)
 one("noop", "Noop", "", "3,4,5")
+case("noop_of_three", "ReLU a 1 1 x a\nAbsVal b 1 1 y b\nSigmoid c 1 1 z c\nNoop it 3 1 a b c out", "x=3,4 y=2,3,4 z=5")
 one("flatten", "Flatten", "", "3,4,5")
 one("reshape_1", "Reshape", "0=-1", "3,4,5")
 one("reshape_2", "Reshape", "0=2 1=-1", "3,4,5")
 one("reshape_3", "Reshape", "0=5 1=-1 2=2", "4,5,6")
 one("reshape_keep", "Reshape", "0=0 1=-1", "3,4,5")
 one("reshape_4", "Reshape", "0=2 1=3 11=2 2=-1", "4,5,6")
+one("reshape_expression", "Reshape", '6="*(0w,2),-1"', "4,5,6")
+one("reshape_expression_3", "Reshape", '6="0h,//(0w,3),*(0c,3)"', "4,5,6")
+one("reshape_expression_0", "Reshape", '6="0,0,-1"', "4,5,6")
+one("reshape_expression_4", "Reshape", '6="trunc(/(0w,2)),2,1,-1"', "4,5,6")
+one("reshape_expression_other", "Reshape", '6="1w,1h,-1"', "4,5,6 2,3,10", inputs=2)
+one("reshape_expression_vector", "Reshape", '6="-1"', "4,5,6")
+one("reshape_expression_float", "Reshape", '6="round(*(0w,1.1)),ceil(*(0h,0.3)),-1"', "2,6,5")
 one("squeeze", "Squeeze", "0=1 1=1 2=1", "3,1,5")
 one("squeeze_axes", "Squeeze", "-23303=1,0", "1,4,5")
 one("squeeze_last", "Squeeze", "-23303=2,1,-1", "3,1,1")
@@ -367,160 +409,80 @@ one("yolo_v2", "YoloDetectionOutput", "0=3 1=2 2=0.25 3=0.3 -23304=4,1.5,2.0,3.0
 one("yolo_v3", "Yolov3DetectionOutput", "0=3 1=2 2=0.35 3=0.3 -23304=8,10.0,13.0,16.0,30.0,33.0,23.0,30.0,61.0 "
     "-23305=4,1077936128,1073741824,1065353216,0 -23306=2,32.0,16.0", "16,2,3 16,4,6", inputs=2)
 
-# the mixes of layers of ncnn's benchmarks, small:
-case("squeezenet", """Convolution c 1 1 x c 0=4 1=3 3=2 5=1 6=108
-ReLU r 1 1 c r
-Pooling p 1 1 r p 0=0 1=3 2=2
-Convolution s 1 1 p s 0=3 1=1 5=1 6=12 9=1
-Split t 1 2 s s0 s1
-Convolution a 1 1 s0 a 0=4 1=1 5=1 6=12 9=1
-Convolution b 1 1 s1 b 0=4 1=3 4=1 5=1 6=108 9=1
-Concat k 2 1 a b k
-Dropout d 1 1 k d
-Convolution e 1 1 d e 0=5 1=1 4=1 5=1 6=40 9=1
-Pooling g 1 1 e g 0=1 4=1
-Softmax o 1 1 g out 0=0""", "x=3,17,19", "t108 r4 t12 r3 t12 r4 t108 r4 t40 r5")
-case("mobilenet_v3", """Convolution c 1 1 x c 0=8 1=3 3=2 4=1 5=1 6=216
-HardSwish h 1 1 c h 0=1.666667e-01 1=0.5
-Split s 1 2 h h0 h1
-ConvolutionDepthWise d 1 1 h0 d 0=8 1=5 4=2 5=1 6=200 7=8
-Split t 1 2 d d0 d1
-Pooling p 1 1 d0 p 0=1 4=1
-InnerProduct f 1 1 p f 0=4 1=1 2=32 9=1
-InnerProduct g 1 1 f g 0=8 1=1 2=32
-HardSigmoid q 1 1 g q 0=1.666667e-01 1=0.5
-BinaryOp m 2 1 d1 q m 0=2
-Convolution e 1 1 m e 0=8 1=1 5=1 6=64
-BinaryOp a 2 1 e h1 out 0=0""", "x=3,12,14", "t216 r8 t200 r8 t32 r4 t32 r8 t64 r8")
-case("efficientnet", """Convolution c 1 1 x c 0=6 1=3 3=2 4=-233 5=1 6=162
-Swish h 1 1 c h
-Split s 1 2 h h0 h1
-Reduction p 1 1 h0 p 0=3 1=0 -23303=2,1,2 4=1 5=1
-Convolution f 1 1 p f 0=3 1=1 5=1 6=18
-Swish u 1 1 f u
-Convolution g 1 1 u g 0=6 1=1 5=1 6=18 9=4
-BinaryOp m 2 1 h1 g m 0=2
-Convolution e 1 1 m e 0=4 1=1 5=1 6=24
-Reduction q 1 1 e q 0=3 1=0 -23303=2,1,2 5=1
-InnerProduct o 1 1 q out 0=5 1=1 2=20""", "x=3,11,13", "t162 r6 t18 r3 t18 r6 t24 r4 t20 r5")
-case("shufflenet", """Split s0 1 2 x x0 x1
-ConvolutionDepthWise c 1 1 x0 c 0=6 1=1 5=1 6=12 7=3 9=1
-ShuffleChannel s 1 1 c s 0=3
-ConvolutionDepthWise d 1 1 s d 0=6 1=3 3=2 4=1 5=1 6=54 7=6
-ConvolutionDepthWise e 1 1 d e 0=6 1=1 5=1 6=12 7=3
-Pooling p 1 1 x1 p 0=1 1=3 2=2 3=1 5=1
-Concat k 2 1 p e k
-ReLU r 1 1 k out""", "x=6,9,11", "t12 r6 t54 r6 t12 r6")
-case("shufflenet_v2", """Slice l 1 2 x a b -23300=2,-233,-233
-Convolution c 1 1 b c 0=4 1=1 5=1 6=16 9=1
-ConvolutionDepthWise d 1 1 c d 0=4 1=3 4=1 5=1 6=36 7=4
-Convolution e 1 1 d e 0=4 1=1 5=1 6=16 9=1
-Concat k 2 1 a e k
-ShuffleChannel s 1 1 k out 0=2""", "x=8,7,6", "t16 r4 t36 r4 t16 r4")
-case("googlenet", """Convolution c 1 1 x c 0=6 1=3 5=1 6=162 9=1
-Pooling p 1 1 c p 0=0 1=3 2=2
-LRN n 1 1 p n 0=0 1=5 2=0.0001 3=0.75
-Split s 1 3 n n0 n1 n2
-Convolution a 1 1 n0 a 0=3 1=1 5=1 6=18 9=1
-Convolution b 1 1 n1 b 0=2 1=5 4=2 5=1 6=300 9=1
-Pooling q 1 1 n2 q 0=0 1=3 2=1 3=1
-Concat k 3 1 a b q k
-Pooling g 1 1 k g 0=1 1=3 2=1
-Flatten f 1 1 g f
-InnerProduct i 1 1 f i 0=4 1=1 2=176
-Softmax o 1 1 i out 0=0""", "x=3,11,11", "t162 r6 t18 r3 t300 r2 t176 r4")
-case("resnet", """Convolution c 1 1 x c 0=4 1=3 3=2 4=1 5=0 6=108
-BatchNorm n 1 1 c n 0=4 1=1e-5
-Scale k 1 1 n k 0=4 1=1
-ReLU r 1 1 k r
-Split s 1 2 r r0 r1
-Convolution a 1 1 r0 a 0=4 1=3 4=1 5=1 6=144 9=1
-Eltwise e 2 1 a r1 e 0=1
-ReLU q 1 1 e q
-Pooling g 1 1 q g 0=1 4=1
-InnerProduct i 1 1 g out 0=3 1=1 2=12""", "x=3,13,11", "t108 r4 r4 p4 r4 r4 r4 t144 r4 t12 r3")
-case("blazeface", """Padding p 1 1 x p 0=0 1=1 2=0 3=1
-Convolution c 1 1 p c 0=4 1=3 3=2 5=1 6=108 9=1
-Split s 1 2 c c0 c1
-ConvolutionDepthWise d 1 1 c0 d 0=4 1=3 4=1 5=1 6=36 7=4
-Convolution e 1 1 d e 0=6 1=1 5=1 6=24
-Padding q 1 1 c1 q 8=2
-BinaryOp a 2 1 e q a 0=0
-ReLU r 1 1 a r
-Permute t 1 1 r t 0=3
-Reshape h 1 1 t out 0=2 1=-1""", "x=3,12,10", "t108 r4 t36 r4 t24 r6")
-case("ssd", """Split s 1 4 x x0 x1 x2 x3
-Convolution l 1 1 x0 l 0=16 1=3 4=1 5=1 6=432
-Permute lp 1 1 l lp 0=3
-Flatten lf 1 1 lp lf
-Convolution c 1 1 x1 c 0=12 1=3 4=1 5=1 6=324
-Permute cp 1 1 c cp 0=3
-Flatten cf 1 1 cp cf
-PriorBox p 2 1 x2 i p -23300=1,20.0 -23301=1,40.0 -23302=1,2.0 9=-233 10=-233 13=0.5
-Noop n 1 1 x3 unread
-Concat lk 1 1 lf lk
-Reshape cr 1 1 cf cr 0=3 1=-1
-Softmax cs 1 1 cr cs 0=1 1=1
-Flatten cz 1 1 cs cz
-Concat pk 1 1 p pk 0=1
-DetectionOutput o 3 1 lk cz pk out 0=3 1=0.45 2=50 3=30 4=0.5""", "x=3,5,4 i=3,64,48", "t432 r16 t324 r12")
-case("yolo", """Convolution c 1 1 x c 0=16 1=3 3=2 4=1 5=1 6=432 9=2 -23310=1,0.1
-Split s 1 2 c c0 c1
-Convolution a 1 1 c0 a 0=16 1=1 5=1 6=256
-Interp u 1 1 c1 u 0=1 1=2.0 2=2.0
-Split t 1 2 u u0 u1
-Convolution b 1 1 u0 b 0=16 1=1 5=1 6=256
-Noop n 1 1 u1 unread
-Yolov3DetectionOutput o 2 1 a b out 0=3 1=2 2=0.6 3=0.35 -23304=8,10.0,13.0,16.0,30.0,33.0,23.0,30.0,61.0 -23305=4,1077936128,1073741824,1065353216,0 -23306=2,32.0,16.0""",
-     "x=3,8,6", "t432 r16 t256 r16 t256 r16")
-case("nanodet", """Convolution c 1 1 x c 0=4 1=3 3=2 4=1 5=1 6=108 9=2 -23310=1,0.1
-Interp u 1 1 c u 0=2 1=2.0 2=2.0
-ConvolutionDepthWise d 1 1 u d 0=4 1=3 4=1 5=1 6=36 7=4
-Convolution e 1 1 d e 0=7 1=1 5=1 6=28
-Slice s 1 2 e s0 s1 -23300=2,3,-233
-Sigmoid g 1 1 s0 g
-Reshape a 1 1 g a 0=-1 1=3
-Permute b 1 1 a cls 0=1
-Reshape f 1 1 s1 f 0=-1 1=4
-Permute h 1 1 f dis 0=1""", "x=3,8,10", "t108 r4 t36 r4 t28 r7")
-case("vision_transformer", """Convolution c 1 1 x c 0=8 1=4 3=4 5=1 6=384
-Reshape r 1 1 c r 0=-1 1=8
-Permute t 1 1 r t 0=1
-MemoryData m 0 1 m 0=8 1=1
-Concat k 2 1 m t k
-MemoryData p 0 1 p 0=8 1=7
-BinaryOp a 2 1 k p a 0=0
-Split s 1 2 a a0 a1
-LayerNorm n 1 1 a0 n 0=8 1=1e-6
-MultiHeadAttention h 1 1 n h 0=8 1=2 2=64
-BinaryOp b 2 1 h a1 b 0=0
-Split u 1 2 b b0 b1
-LayerNorm v 1 1 b0 v 0=8 1=1e-6
-InnerProduct f 1 1 v f 0=16 1=1 2=128
-GELU g 1 1 f g
-InnerProduct i 1 1 g i 0=8 1=1 2=128
-BinaryOp d 2 1 i b1 d 0=0
-Crop e 1 1 d e -23309=1,0 -23310=1,1 -23311=1,0
-InnerProduct o 1 1 e out 0=5 1=1 2=40""", "x=3,8,12",
-     "t384 r8 r8 r56 r8 r8 t64 r8 t64 r8 t64 r8 t64 r8 r8 r8 t128 r16 t128 r8 t40 r5")
-case("language_model", """Split s 1 2 x x0 x1
-RMSNorm n 1 1 x0 n 0=8 1=1e-5
-Split t 1 3 n n0 n1 n2
-Gemm q 1 1 n0 q 3=1 5=1 6=1 8=8 9=8 10=-1
-Gemm k 1 1 n1 k 3=1 5=1 6=1 8=4 9=8 10=-1
-Gemm v 1 1 n2 v 3=1 5=1 6=1 8=4 9=8 10=-1
-Reshape qr 1 1 q qr 0=4 1=2 2=5
-Permute qp 1 1 qr qp 0=2
-Reshape kr 1 1 k kr 0=4 1=1 2=5
-Permute kp 1 1 kr kp 0=2
-Reshape vr 1 1 v vr 0=4 1=1 2=5
-Permute vp 1 1 vr vp 0=2
-RotaryEmbed e 3 1 qp cos sin e
-SDPA a 3 1 e kp vp a
-Permute ap 1 1 a ap 0=2
-Reshape ar 1 1 ap ar 0=8 1=5
-Gemm o 1 1 ar o 3=1 5=1 6=1 8=8 9=8 10=-1
-BinaryOp b 2 1 o x1 out 0=0""", "x=5,8 cos=5,2 sin=5,2", "r8 t64 t32 t32 t64")
+for net in ncnn_reference_nets.NETS:
+    case(*net)
+
+# expressions and values that other files have:
+one("crop_expression", "Crop", '19="1,//(0w,3)" 20="-1,0w" 21="1,2"', "4,5,6")
+one("crop_expression_start", "Crop", '19="//(0c,2)" 20="0c" 21="0"', "4,5,6")
+one("crop_expression_other", "Crop", '19="0,1" 20="1h,+(1w,1)" 21="-2,-1"', "4,5,6 2,3,4", inputs=2)
+one("interp_expression", "Interp", '0=2 9="*(0w,2),+(0h,1)"', "3,4,5")
+one("interp_expression_nearest", "Interp", '0=1 9="round(*(0w,1.5)),0h"', "3,4,5")
+one("interp_expression_other", "Interp", '0=1 9="1w,1h"', "3,4,5 2,7,9", inputs=2)
+one("interp_expression_one", "Interp", '0=2 9="*(0w,3)"', "4,5")
+one("padding_channels", "Padding", "0=1 1=2 2=3 3=1 4=0 6=3", "3,4,5", "r3")
+one("padding_channels_left", "Padding", "2=2 6=3", "3,4,5", "r3")
+one("eltwise_empty_list", "Eltwise", "0=1 -23301=0", "3,4,5 3,4,5", inputs=2)
+
+# weights, sizes and ties as ncnn has them:
+one("conv_bfloat", "Convolution", "0=3 1=3 5=1 6=54", "2,5,6", "k54 r3")
+one("inner_product_bfloat_odd", "InnerProduct", "0=3 1=1 2=15", "5", "k15 r3")
+for mode, name in [(1, "nearest"), (2, "bilinear"), (3, "bicubic")]:
+    for scale in ["1.05", "1.2", "1.7", "0.5", "3.3", "0.7"]:
+        one(f"{name}_by_{scale.replace('.', '_')}", "Interp", f"0={mode} 1={scale} 2={scale}", "1,13,25")
+        one(f"{name}_rows_by_{scale.replace('.', '_')}", "Interp", f"0={mode} 2={scale}", "2,49")
+    one(f"{name}_copy_by_scale", "Interp", f"0={mode} 1=1.05 2=1.05", "2,9,10")
+    one(f"{name}_one_axis", "Interp", f"0={mode} 1=1.7 2=1.05", "2,9,10")
+    one(f"{name}_half_said", "Interp", f"0={mode} 1=1.7 2=1.7 4=7", "2,9,11")
+    one(f"{name}_quotients", "Interp", f"0={mode} 3=91 4=49", "1,13,7")
+    one(f"{name}_corners_by_scale", "Interp", f"0={mode} 1=1.7 2=1.3 6=1", "2,9,10")
+for size in [2, 4]:
+    one(f"lrn_{size}", "LRN", f"0=0 1={size} 2=0.7 3=0.6 4=2.0", "6,5,4")
+    one(f"lrn_within_{size}", "LRN", f"0=1 1={size} 2=0.7 3=0.6 4=2.0", "6,5,4")
+for dims, like in [("5,6", "4"), ("5,6", "1,2,3"), ("3,5,6", "4"), ("3,5,6", "2,3"), ("3,5,6", "2,2,2,3"),
+                   ("3,4,5,6", "2,3"), ("3,4,5,6", "2,2,3"), ("3,4,5,6", "2,2,3,4"), ("6", "2,3,4")]:
+    one(f"crop_of_{len(dims.split(','))}_like_{len(like.split(','))}", "Crop", "", f"{dims} {like}", inputs=2)
+for name, gamma in [("LayerNorm", "r{0} r{0}"), ("RMSNorm", "r{0}")]:
+    low = name.lower()
+    for size in [5, 20, 60]:
+        one(f"{low}_4d_{size}", name, f"0={size} 1=1e-3", "2,3,4,5", gamma.format(size))
+        one(f"{low}_4d_{size}_plain", name, f"0={size} 2=0", "2,3,4,5")
+    for size in [0, 7, 40]:
+        one(f"{low}_3d_{size}_plain", name, f"0={size} 2=0", "2,4,5")
+        one(f"{low}_4d_{size}_plain", name, f"0={size} 2=0", "2,3,4,5")
+        one(f"{low}_2d_{size}_plain", name, f"0={size} 2=0", "4,5")
+one("bias_rows", "Bias", "0=1", "4,5", "r1")
+one("bias_rows_more", "Bias", "0=4", "4,5", "r4")
+one("bias_vector", "Bias", "0=5", "5", "r5")
+one("bias_4d", "Bias", "0=2", "2,3,4,5", "r2")
+for k, name in enumerate(["sum", "asum", "sumsq", "mean", "max", "min", "prod", "l1", "l2"]):
+    one(f"reduce_{name}_nothing", "Reduction", f"0={k} 1=0 5=1", "3,4,5")
+    one(f"reduce_{name}_nothing_of_vector", "Reduction", f"0={k} 1=0 5=1", "5")
+one("reduce_nothing_rows", "Reduction", "0=3 1=0 2=2.0 5=1", "4,5")
+one("reduce_log_sum_exp_nothing", "Reduction", "0=10 1=0 5=1", "3,4,5")
+one("reduce_all_with_axes", "Reduction", "0=3 1=1 -23303=1,1 5=1", "3,4,5")
+for mode in [2, 3]:
+    one(f"avg_same_stated_{mode}", "Pooling", f"0=1 1=4 2=2 3=1 5={mode}", "3,8,7")
+    one(f"avg_same_stated_ends_{mode}", "Pooling", f"0=1 1=3 2=2 3=1 14=0 13=0 15=1 5={mode}", "3,8,7")
+    one(f"avg_same_stated_include_{mode}", "Pooling", f"0=1 1=3 2=2 3=1 5={mode} 6=1", "3,8,7")
+one("conv_dynamic_extra", "Convolution", "0=3 1=3 19=1", "2,5,6 3,2,3,3 3", inputs=3)
+one("conv_dynamic_plain", "Convolution", "0=3 1=3 19=1", "2,5,6 3,2,3,3", inputs=2)
+one("avg_adaptive_grow", "Pooling", "0=1 7=1 8=11 18=13", "2,5,8")
+one("max_adaptive_grow", "Pooling", "0=0 7=1 8=11 18=13", "2,5,8")
+one("avg_adaptive_uneven", "Pooling", "0=1 7=1 8=7 18=5", "3,23,17")
+one("max_adaptive_uneven", "Pooling", "0=0 7=1 8=7 18=5", "3,23,17")
+one("tile_4d", "Tile", "-23302=4,2,3,1,2", "2,2,3")
+one("tile_rows", "Tile", "0=0 1=3", "2,5")
+one("tile_long", "Tile", "0=0 1=50", "4")
+one("conv_leaky_comma", "Convolution", "0=3 1=3 5=1 6=54 9=2 10=0.1,", "2,5,6", "t54 r3")
+one("reduce_comma", "Reduction", "0=3 1=0 3=0, 5=1", "3,4,5")
+one("slice_comma", "Slice", "0=-233,-233,", "6,2,3", outputs=2)
+one("plus", "Power", "0=+2.0 1=+0.5 +2=1.0", "3,4,5")
+for inter in [0, 1]:
+    one(f"rotary_long_{inter}", "RotaryEmbed", f"0={inter}", "2,3,8 7,4 7,4", inputs=3)
+one("rotary_full", "RotaryEmbed", "0=0", "2,3,8 3,8 3,8", inputs=3)
+one("rotary_full_long", "RotaryEmbed", "0=0", "2,3,8 5,8 5,8", inputs=3)
+one("rotary_wide_pairs", "RotaryEmbed", "0=1", "2,3,8 3,8 3,8", inputs=3)
 
 
 def main():

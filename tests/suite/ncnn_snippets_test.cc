@@ -118,6 +118,29 @@ TEST(NcnnSnippets, InterleavedPixels) {
   // end
   EXPECT_EQ(in.at<float>(1, 0, 0), (5 - 104.f) * (1 / 58.f));
   // quote
+  ncnn::Mat in4;
+  ncnn::convert_packing(ncnn::Mat::from_pixels(pixels, ncnn::Mat::PIXEL_RGB2BGR, w, h), in4, 4,
+                        {.padding = true});
+  in4.substract_mean_normalize(std::span(mean_vals), std::span(norm_vals));
+  // end
+  EXPECT_EQ(in4.row(0)[4], in.at<float>(1, 0, 0));
+  EXPECT_EQ(in4.row(0)[6], in.at<float>(1, 0, 2));
+  EXPECT_EQ(in4.row(0)[7], 0);
+  // quote
+  ncnn::Tensor input(ncnn::DType::f32, ncnn::Shape("nchw", {1, 3, 24, 32}),
+                     ncnn::Layout::parse("nChw16c"));
+  ncnn::from_pixels({ncnn::PixelFormat::rgb, w, h, pixels}, input.mutable_view(),
+                    {.to = ncnn::PixelFormat::bgr, .mean = mean_vals, .norm = norm_vals});
+  // end
+  const ncnn::Mat resized =
+      ncnn::from_pixels({ncnn::PixelFormat::rgb, w, h, pixels}, {.width = 32,
+                                                                 .height = 24,
+                                                                 .to = ncnn::PixelFormat::bgr,
+                                                                 .mean = mean_vals,
+                                                                 .norm = norm_vals});
+  EXPECT_EQ(input.as<float>()[16 * 77 + 2], resized.channel(2)[77]);
+  EXPECT_EQ(input.as<float>()[16 * 77 + 3], 0);
+  // quote
   ncnn::FromPixels how;
   how.to = ncnn::PixelFormat::bgr;
   how.mean = mean_vals;
@@ -179,7 +202,7 @@ TEST(NcnnSnippets, MatsInAndOutOfASession) {
   }
 }
 
-/// The lines of docs/ncnn.md's C++ are in this file, one behind the other.
+/// The lines of docs/ncnn.md's C++ are in this file or in an example, one behind the other.
 TEST(NcnnSnippets, AreWhatThePageQuotes) {
   const auto read = [](const std::string& name) {
     std::ifstream file(std::string(STOWAGE_SOURCE_DIR) + "/" + name);
@@ -203,7 +226,9 @@ TEST(NcnnSnippets, AreWhatThePageQuotes) {
     }
     return out;
   };
-  const std::string code = bare(read("tests/suite/ncnn_snippets_test.cc"), true);
+  const std::string code = bare(read("tests/suite/ncnn_snippets_test.cc"), true) +
+                           bare(read("examples/classify.cc"), false) +
+                           bare(read("examples/detect.cc"), false);
   const std::string page = read("docs/ncnn.md"), fence = "```";
   const std::size_t end = std::min(page.find("\n## Model files"), page.size());
   std::size_t quotes = 0;

@@ -38,6 +38,18 @@ inline bool check_bounds() {
 #endif
 }
 
+/// What f throws.
+template <class F>
+Error error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e;
+  }
+  ADD_FAILURE() << "nothing is thrown";
+  return Error(ErrorCode::internal, "");
+}
+
 inline DeviceOptions::Memory memory_of(bool images) {
   return images ? DeviceOptions::Memory::image : DeviceOptions::Memory::buffer;
 }

@@ -221,17 +221,21 @@ void matmul(Builder& b) {
   }
 }
 
-void lstm(Builder& b) {
+/// An LSTM, a GRU or a simple RNN.
+void recurrent(Builder& b) {
   const ValueId x = b.pick(3, 3);
   const std::int64_t in = b.extents(x)[2], hidden = b.between(1, 17);
   static constexpr const char* kDirections[] = {"forward", "reverse", "bidirectional"};
-  const std::string direction = b.one_of(kDirections);
+  static constexpr const char* kOps[] = {"lstm", "gru", "rnn"};
+  const std::string direction = b.one_of(kDirections), op = b.one_of(kOps);
   const std::int64_t d = direction == "bidirectional" ? 2 : 1;
-  std::vector<ValueId> inputs = {x, b.weights({d, 4 * hidden, in}, in),
-                                 b.weights({d, 4 * hidden, hidden}, hidden)};
-  if (b.chance(70)) inputs.push_back(b.constant({d, 8 * hidden}, -0.5f, 0.5f));
-  const auto y = b.add_many("lstm", inputs, 3,
-                            attributes(pair("direction", direction), pair("hidden_size", hidden)));
+  const std::int64_t gates = op == "lstm" ? 4 : op == "gru" ? 3 : 1;
+  std::vector<ValueId> inputs = {x, b.weights({d, gates * hidden, in}, in),
+                                 b.weights({d, gates * hidden, hidden}, hidden)};
+  if (b.chance(70)) inputs.push_back(b.constant({d, 2 * gates * hidden}, -0.5f, 0.5f));
+  Attributes attrs = attributes(pair("direction", direction), pair("hidden_size", hidden));
+  if (op == "gru" && b.chance(50)) attrs.set("linear_before_reset", std::int64_t{1});
+  const auto y = b.add_many(op, inputs, op == "lstm" ? 3 : 2, attrs);
   if (d == 1 && b.chance(60)) b.add_exact("squeeze", {y[0], b.ints({1})});
 }
 
@@ -426,7 +430,7 @@ constexpr Move kMoves[] = {
     {"pool", 8, pool},
     {"gemm", 5, gemm},
     {"matmul", 6, matmul},
-    {"lstm", 2, lstm},
+    {"recurrent", 3, recurrent},
     {"norm", 5, norm},
     {"norm_in_primitives", 4, norm_in_primitives},
     {"squeeze_and_excite", 4, squeeze_and_excite},

@@ -89,6 +89,8 @@ inline constexpr KernelDef kElementwiseKernels[] = {
     elementwise_row("tanh"),
     elementwise_row("exp"),
     elementwise_row("log"),
+    elementwise_row("expm1"),
+    elementwise_row("log1p"),
     elementwise_row("sqrt"),
     elementwise_row("floor"),
     elementwise_row("ceil"),

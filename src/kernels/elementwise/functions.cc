@@ -71,6 +71,21 @@ HWY_INLINE void binary(const ElementwiseCall& call, F f) {
   rows_of<2, false, false, false>(call, f);
 }
 
+/// e^x - 1: far from 0 the 1 is lost, and the function of math-inl.h ends where 2^n does.
+HWY_INLINE V expm1_of(V x) {
+  const D d;
+  const V large = set(80.0f);
+  return hn::IfThenElse(hn::Lt(large, x), exp(d, x), expm1(d, at_most(x, large)));
+}
+
+/// log(1 + x): near 0 Highway's, which knows what the sum loses.
+HWY_INLINE V log1p_of(V x) {
+  const D d;
+  const auto near = hn::Lt(hn::Abs(x), set(0.5f));
+  const V small = hn::IfThenElseZero(near, x);
+  return hn::IfThenElse(near, hn::Log1p(d, small), log(d, hn::Add(set(1.0f), x)));
+}
+
 void run(const ElementwiseCall& call) {
   const D d;
   const V a = set(call.a), b = set(call.b), one = set(1.0f), zero = hn::Zero(d);
@@ -96,6 +111,10 @@ void run(const ElementwiseCall& call) {
       return unary(call, [&](V x) HWY_ATTR { return exp(d, x); });
     case Fn::log:
       return unary(call, [&](V x) HWY_ATTR { return log(d, x); });
+    case Fn::expm1:
+      return unary(call, [&](V x) HWY_ATTR { return expm1_of(x); });
+    case Fn::log1p:
+      return unary(call, [&](V x) HWY_ATTR { return log1p_of(x); });
     case Fn::sqrt:
       return unary(call, [&](V x) HWY_ATTR { return hn::Sqrt(x); });
     case Fn::floor:

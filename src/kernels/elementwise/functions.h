@@ -17,6 +17,8 @@ enum class Fn : std::uint8_t {
   tanh,
   exp,
   log,
+  expm1,
+  log1p,
   sqrt,
   floor,
   ceil,

@@ -46,6 +46,8 @@ constexpr Function1 kFunctions[] = {
     {"tanh", Fn::tanh, 0, 0, [](double x) { return std::tanh(x); }, 1e30, 3},
     {"exp", Fn::exp, 0, 0, [](double x) { return std::exp(x); }, 87, 1.1},
     {"log", Fn::log, 0, 0, [](double x) { return std::log(x); }, 1e30, 2, kUlp},
+    {"expm1", Fn::expm1, 0, 0, [](double x) { return std::expm1(x); }, 87, 3},
+    {"log1p", Fn::log1p, 0, 0, [](double x) { return std::log1p(x); }, 1e30, 3},
     {"sqrt", Fn::sqrt, 0, 0, [](double x) { return std::sqrt(x); }, 1e30, 1},
     {"reciprocal", Fn::reciprocal, 0, 0, [](double x) { return 1 / x; }, 1e30, 1},
     {"erf", Fn::erf, 0, 0, [](double x) { return std::erf(x); }, 1e30, 4, kUlp},

@@ -16,7 +16,10 @@ __kernel void gemm(ARGS, ITEMS) {
     const float4 b3 = B(4 * k + 3, n);
     for (int r = 0; r < ROWS; ++r) {
       const float4 v = A(min(first + r, height - 1), k);
-      total[r] += v.x * b0 + v.y * b1 + v.z * b2 + v.w * b3;
+      total[r] += v.x * b0;
+      total[r] += v.y * b1;
+      total[r] += v.z * b2;
+      total[r] += v.w * b3;
     }
   }
   if (4 * whole < sum) {
@@ -25,7 +28,9 @@ __kernel void gemm(ARGS, ITEMS) {
     const float4 b2 = B_IF(4 * whole + 2 < sum, 4 * whole + 2, n);
     for (int r = 0; r < ROWS; ++r) {
       const float4 v = A(min(first + r, height - 1), whole);
-      total[r] += v.x * b0 + v.y * b1 + v.z * b2;
+      total[r] += v.x * b0;
+      total[r] += v.y * b1;
+      total[r] += v.z * b2;
     }
   }
   for (int r = 0; r < ROWS; ++r) {

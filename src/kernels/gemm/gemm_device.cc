@@ -9,9 +9,6 @@ namespace stowage {
 
 namespace {
 
-/// Work items of a group that split k: neighbours along n read neighbours of b.
-constexpr int kColumns = 8, kParts = 16;
-
 /// The batch axes of an operand, aligned on the right with those of y, whose coordinates are z0,
 /// z1, ...: an extent of 1 stays at 0. Each ends with ", ".
 std::string batch_text(std::string_view name, int rank, int y_rank) {
@@ -28,7 +25,7 @@ void launch_gemm(const GemmDeviceParams& p, const LaunchArgs& args, Launch& laun
   const Shape &a = args.in[0].mapping.shape(), &b = args.in[1].mapping.shape();
   const Shape& y = args.out[0].mapping.shape();
   const int ra = a.rank(), rb = b.rank(), ry = y.rank();
-  launch.source = p.split ? "gemm_split" : "gemm";
+  launch.source = p.split > 1 ? "gemm_split" : "gemm";
   launch.operands = {{"a", 0, false}, {"b", 1, false}, {"y", 0, true}};
   const std::int64_t m = y[ry - 2], n = texels_of(y[ry - 1]);
   const std::int64_t blocks = ceil_div(m, std::int64_t{p.rows});
@@ -68,11 +65,11 @@ void launch_gemm(const GemmDeviceParams& p, const LaunchArgs& args, Launch& laun
   }
   launch.defines.push_back({"C", c});
   add_posts(launch, args, p.posts, place, ry - 1);
-  if (p.split) {
-    launch.defines.push_back({"ITEMS_OF_GROUP", text(kColumns * kParts)});
-    launch.group = {kColumns, kParts, 1};
+  if (p.split > 1) {
+    launch.defines.push_back({"ITEMS_OF_GROUP", text(p.columns * p.split)});
+    launch.group = {p.columns, p.split, 1};
     launch.fixed_group = true;
-    launch.items = {n, kParts * m * batches, 1};
+    launch.items = {n, p.split * blocks * batches, 1};
   } else {
     launch.items = {n, blocks * batches, 1};
   }

@@ -12,14 +12,15 @@ namespace stowage {
 struct GemmDeviceParams {
   bool trans_a = false, trans_b = false;
   float alpha = 1, beta = 1;
-  int c = -1;          ///< the input
-  int rows = 1;        ///< of y that a work item makes
-  bool split = false;  ///< the items of a group share k; needs rows = 1
+  int c = -1;       ///< the input
+  int rows = 1;     ///< of y that a work item makes
+  int split = 1;    ///< items of a group that share k, a power of two
+  int columns = 1;  ///< where they do: texels of a row that a group makes
   Posts posts;
 
   void fields(Archive& a) {
     a("trans_a", trans_a)("trans_b", trans_b)("alpha", alpha)("beta", beta)("c", c);
-    a("rows", rows)("split", split)("posts", posts);
+    a("rows", rows)("split", split)("columns", columns)("posts", posts);
   }
 };
 

@@ -88,6 +88,51 @@ void update_cells_all(const CellRule& rule, const float* sums, const float* peep
   }
 }
 
+/// A gate of the sum of two vectors.
+template <class D>
+HWY_INLINE hn::Vec<D> open_sum(D d, Gate gate, float limit, const float* a, const float* b) {
+  const hn::Vec<D> bound = hn::Set(d, limit > 0 ? limit : std::numeric_limits<float>::infinity());
+  return open_gate(d, gate, clip(hn::Add(hn::LoadU(d, a), hn::LoadU(d, b)), hn::Neg(bound), bound));
+}
+
+void reset_state_all(const GruRule& rule, const float* of_x, const float* of_h, const float* h,
+                     float* out) {
+  const hn::CappedTag<float, 16> d;
+  const std::int64_t n = rule.hidden;
+  for (std::int64_t j = 0; j < n; j += static_cast<std::int64_t>(hn::Lanes(d))) {
+    const auto reset = open_sum(d, rule.f, rule.clip, of_x + n + j, of_h + n + j);
+    hn::StoreU(hn::Mul(reset, hn::LoadU(d, h + j)), d, out + j);
+  }
+}
+
+void update_gru_all(const GruRule& rule, const float* of_x, const float* of_h, const float* of_new,
+                    float* h) {
+  const hn::CappedTag<float, 16> d;
+  using V = hn::Vec<decltype(d)>;
+  const std::int64_t n = rule.hidden;
+  const V limit = hn::Set(d, rule.clip > 0 ? rule.clip : std::numeric_limits<float>::infinity());
+  for (std::int64_t j = 0; j < n; j += static_cast<std::int64_t>(hn::Lanes(d))) {
+    const V update = open_sum(d, rule.f, rule.clip, of_x + j, of_h + j);
+    V sum = hn::LoadU(d, of_new + j);
+    if (rule.reset_after) {
+      sum = hn::Mul(sum, open_sum(d, rule.f, rule.clip, of_x + n + j, of_h + n + j));
+    }
+    sum = hn::Add(sum, hn::LoadU(d, of_x + 2 * n + j));
+    const V fresh = open_gate(d, rule.g, clip(sum, hn::Neg(limit), limit));
+    const V kept = hn::Mul(update, hn::LoadU(d, h + j));
+    hn::StoreU(hn::MulAdd(hn::Sub(hn::Set(d, 1.0f), update), fresh, kept), d, h + j);
+  }
+}
+
+void update_rnn_all(std::int64_t hidden, Gate f, float bound, const float* sums, float* h) {
+  const hn::CappedTag<float, 16> d;
+  const auto limit = hn::Set(d, bound > 0 ? bound : std::numeric_limits<float>::infinity());
+  for (std::int64_t j = 0; j < hidden; j += static_cast<std::int64_t>(hn::Lanes(d))) {
+    const auto sum = clip(hn::LoadU(d, sums + j), hn::Neg(limit), limit);
+    hn::StoreU(open_gate(d, f, sum), d, h + j);
+  }
+}
+
 }  // namespace
 }  // namespace stowage::HWY_NAMESPACE
 
@@ -98,6 +143,9 @@ namespace stowage {
 
 HWY_EXPORT(add_gates_all);
 HWY_EXPORT(update_cells_all);
+HWY_EXPORT(reset_state_all);
+HWY_EXPORT(update_gru_all);
+HWY_EXPORT(update_rnn_all);
 
 void add_gates(const float* x, std::int64_t count, const float* w, std::int64_t panels,
                float* out) noexcept {
@@ -107,6 +155,20 @@ void add_gates(const float* x, std::int64_t count, const float* w, std::int64_t 
 void update_cells(const CellRule& rule, const float* sums, const float* peepholes, float* h,
                   float* c) noexcept {
   HWY_DYNAMIC_DISPATCH(update_cells_all)(rule, sums, peepholes, h, c);
+}
+
+void reset_state(const GruRule& rule, const float* of_x, const float* of_h, const float* h,
+                 float* out) noexcept {
+  HWY_DYNAMIC_DISPATCH(reset_state_all)(rule, of_x, of_h, h, out);
+}
+
+void update_gru(const GruRule& rule, const float* of_x, const float* of_h, const float* of_new,
+                float* h) noexcept {
+  HWY_DYNAMIC_DISPATCH(update_gru_all)(rule, of_x, of_h, of_new, h);
+}
+
+void update_rnn(std::int64_t hidden, Gate f, float clip, const float* sums, float* h) noexcept {
+  HWY_DYNAMIC_DISPATCH(update_rnn_all)(hidden, f, clip, sums, h);
 }
 
 }  // namespace stowage

@@ -31,4 +31,23 @@ struct CellRule {
 void update_cells(const CellRule& rule, const float* sums, const float* peepholes, float* h,
                   float* c) noexcept;
 
+/// What makes the new state of a GRU from the sums of its gates (update, reset, new).
+struct GruRule {
+  std::int64_t hidden = 0;
+  Gate f = Gate::sigmoid, g = Gate::tanh;
+  bool reset_after = false;  ///< the reset gate is applied to the sums, not to the state
+  float clip = 0;            ///< of the sums; 0: none
+};
+
+/// out = reset * h, of the sums over x and over h.
+void reset_state(const GruRule& rule, const float* of_x, const float* of_h, const float* h,
+                 float* out) noexcept;
+/// New h. `of_new`: the sums of the new gate over h, or over the result of reset_state. All are
+/// read a vector beyond their end; so is h written.
+void update_gru(const GruRule& rule, const float* of_x, const float* of_h, const float* of_new,
+                float* h) noexcept;
+
+/// h = f(sums), both a vector beyond their end.
+void update_rnn(std::int64_t hidden, Gate f, float clip, const float* sums, float* h) noexcept;
+
 }  // namespace stowage

@@ -58,6 +58,10 @@ inline double original(const Axis1d& a, std::int64_t i, std::string_view mode) {
   const double out = a.exact ? static_cast<double>(a.out) : static_cast<double>(a.scale) * in;
   if (mode == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
   if (mode == "asymmetric") return unscale(a, x);
+  if (mode == "asymmetric_product") {
+    const float step = a.exact ? static_cast<float>(a.in) / static_cast<float>(a.out) : 1 / a.scale;
+    return static_cast<double>(static_cast<float>(x) * step);
+  }
   if (mode == "tf_half_pixel_for_nn") return unscale(a, x + 0.5);
   if (mode == "pytorch_half_pixel") return a.out == 1 ? 0 : unscale(a, x + 0.5) - 0.5;
   if (mode == "half_pixel_symmetric") {

@@ -35,38 +35,55 @@ void add_conv(Launch& launch, const LaunchArgs& args, const ConvParts& parts) {
   if (parts.bias >= 0) launch.operands.push_back({"b", parts.bias, false});
   add_window(launch, parts.w);
   launch.scalar("columns", parts.columns);
+  launch.scalar("rows", parts.rows);
   launch.defines = {{"PIXELS", text(parts.pixels)},
                     {"BIAS(o)", parts.bias >= 0 ? "READ_b(o)" : "((float4)(0))"}};
   add_posts(launch, args, parts.posts, {y, 1, {"n", "o", "h", "w"}}, 1);
-  launch.items = {parts.columns * texels_of(y[1]), y[0] * y[2], 1};
+  launch.items = {parts.columns * ceil_div(texels_of(y[1]), parts.outs), y[0] * parts.rows, 1};
 }
 
-namespace {
+std::int64_t shared_rows(const Window& w, int pixels) {
+  const bool square = w.kernel[1] == w.kernel[2] && w.dilation[1] == 1;
+  const bool unrolled = w.kernel[1] == 1 || w.kernel[1] == 3 || w.kernel[1] == 5;
+  // Windows that lie far apart share nothing.
+  return square && unrolled && w.stride[1] <= 2 ? (pixels - 1) * w.stride[1] + w.kernel[1] : 0;
+}
 
-/// Items of a group along x, where several share a result.
-constexpr int kGroup = 16;
-
-}  // namespace
+void add_shared_rows(Launch& launch, const Window& w, int pixels) {
+  const std::int64_t span = shared_rows(w, pixels);
+  launch.defines.push_back({"SPAN", text(span)});
+  if (span > 0) {
+    const auto fixed = [&](const char* name, std::int64_t value) {
+      std::erase_if(launch.scalars, [&](const auto& s) { return s.first == name; });
+      launch.defines.push_back({name, text(value)});
+    };
+    fixed("kernel_h", w.kernel[1]);
+    fixed("kernel_w", w.kernel[2]);
+    fixed("stride_h", w.stride[1]);
+  }
+  // Where all windows lie in the input, nothing is compared.
+  const auto inside = [&](std::size_t axis, std::int64_t results) {
+    return w.pad_begin[axis] == 0 &&
+           (results - 1) * w.stride[axis] + (w.kernel[axis] - 1) * w.dilation[axis] < w.in[axis];
+  };
+  launch.defines.push_back({"IN_ROW(c)", inside(2, w.out[2]) ? "1" : "(c)"});
+  launch.defines.push_back({"IN_COLUMN(c)", inside(1, round_up(w.out[1], pixels)) ? "1" : "(c)"});
+}
 
 void launch_conv(const ConvDeviceParams& p, const LaunchArgs& args, Launch& launch) {
   const Shape &y = args.out[0].mapping.shape(), &k = args.in[1].mapping.shape();
   launch.source = "conv";
-  add_conv(launch, args, {p.w, p.posts, p.bias, p.pixels, ceil_div(y[3], p.pixels)});
+  add_conv(launch, args, {p.w, p.posts, p.bias, p.pixels, y[3], ceil_div(y[2], p.pixels), p.outs});
+  add_shared_rows(launch, p.w, p.pixels);
   // Texels of a group on both sides: one that does not end with a texel is alone.
   launch.scalar("group_in", texels_of(k[1]));
   launch.scalar("group_out", texels_of(k[0] / p.group));
   launch.defines.push_back({"SPLIT", text(p.split)});
-  launch.defines.push_back({"GROUP", text(kGroup)});
-  // The windows of most networks are unrolled.
-  if (p.w.kernel[1] == p.w.kernel[2] && (p.w.kernel[1] == 1 || p.w.kernel[1] == 3)) {
-    std::erase_if(launch.scalars, [](const auto& s) { return s.first.starts_with("kernel_"); });
-    for (const char* name : {"kernel_h", "kernel_w"}) {
-      launch.defines.push_back({name, text(p.w.kernel[1])});
-    }
-  }
+  launch.defines.push_back({"GROUP", text(kConvGroup)});
+  launch.defines.push_back({"OUT", text(p.outs)});
   launch.items[2] = p.split;
   if (p.split > 1) {
-    launch.group = {kGroup, 1, p.split};
+    launch.group = {kConvGroup, 1, p.split};
     launch.fixed_group = true;
   }
 }

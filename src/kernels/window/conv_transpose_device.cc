@@ -12,7 +12,7 @@ void launch_conv_transpose(const ConvTransposeDeviceParams& p, const LaunchArgs&
   launch.source = "conv_transpose";
   const std::int64_t stride = p.w.stride[2];
   const std::int64_t columns = p.pixels == 1 ? y[3] : stride * ceil_div(y[3], stride * p.pixels);
-  add_conv(launch, args, {p.w, p.posts, p.bias, p.pixels, columns});
+  add_conv(launch, args, {p.w, p.posts, p.bias, p.pixels, columns, y[2]});
   if (p.depthwise) {
     launch.defines.push_back({"DEPTHWISE", ""});
   } else {

@@ -25,7 +25,8 @@ std::string gathered() {
 void launch_depthwise(const DepthwiseDeviceParams& p, const LaunchArgs& args, Launch& launch) {
   const Shape& y = args.out[0].mapping.shape();
   launch.source = "depthwise";
-  add_conv(launch, args, {p.w, p.posts, p.bias, p.pixels, ceil_div(y[3], p.pixels)});
+  add_conv(launch, args, {p.w, p.posts, p.bias, p.pixels, y[3], ceil_div(y[2], p.pixels)});
+  add_shared_rows(launch, p.w, p.pixels);
   launch.scalar("multiplier", p.multiplier);
   launch.defines.push_back(
       {"SOURCE(c, n, o, h, w)", p.multiplier == 1 ? "READ_IF_x(c, n, o, h, w)" : gathered()});

@@ -12,7 +12,7 @@ struct DepthwiseDeviceParams {
   Window w;                     ///< two spatial axes
   std::int64_t multiplier = 1;  ///< output channel o reads input channel o / multiplier
   int bias = -1;                ///< the input
-  int pixels = 1;               ///< neighbours along w of a work item
+  int pixels = 1;               ///< of a work item, below one another
   Posts posts;
 
   void fields(Archive& a) {

@@ -2,15 +2,19 @@
 #include "ops/conv/device_conv.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <optional>
 
 #include "kernels/layouts.h"
 #include "kernels/window/conv_device.h"
 #include "kernels/window/conv_transpose_device.h"
 #include "kernels/window/depthwise_device.h"
 #include "kernels/window/pool_device.h"
+#include "kernels/window/winograd_device.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
 #include "ops/device/device_offer.h"
+#include "ops/device/item_work.h"
 
 namespace stowage {
 
@@ -25,26 +29,96 @@ int pixels_of(const Shape& y) {
   return y[3] >= 2 && texels >= 2 * kItems ? 2 : 1;
 }
 
-/// Items that share a result where there are too few results to keep a device busy; each has two
-/// texels of input channels or more.
-int split_of(const Shape& y, std::int64_t group_in, int pixels) {
-  constexpr double kItems = 1 << 16;
-  constexpr int kMost = 16;
-  const double items = static_cast<double>(y.elements()) / double{kTexel} / pixels;
-  int split = 1;
-  while (split < kMost && items * split < kItems && group_in >= std::int64_t{4} * split) split *= 2;
-  return split;
+/// A way to share the work among items, and its price.
+struct Way {
+  int pixels = 1, outs = 1, split = 1;
+  ItemWork work;
+};
+
+void keep_better(const Way& way, const DeviceRates& rates, std::optional<Way>& best) {
+  if (!best || way.work.total(rates) < best->work.total(rates)) best = way;
+}
+
+double product(std::initializer_list<std::int64_t> factors) {
+  double out = 1;
+  for (const std::int64_t factor : factors) out *= static_cast<double>(factor);
+  return out;
+}
+
+/// A group of so many items, each with so many texels in local memory.
+bool group_fits(const DeviceFacts& facts, std::int64_t items, std::int64_t texels_of_item) {
+  constexpr std::int64_t kTexelBytes = kTexel * sizeof(float);
+  return items <= facts.group_items && items * texels_of_item * kTexelBytes <= facts.local_bytes;
+}
+
+constexpr int kMostSplit = 16;
+
+/// Rows of x that an item reads for each column of the window.
+double rows_read(const Window& w, int pixels) {
+  const std::int64_t shared = shared_rows(w, pixels);
+  return static_cast<double>(shared > 0 ? shared : pixels * w.kernel[1]);
+}
+
+/// More results of an item read the weights and x less often, but leave fewer items, and so do
+/// fewer that share the input channels of a result.
+Way conv_way(const DeviceFacts& facts, const ConvDeviceParams& conv, const Shape& k,
+             const Shape& y) {
+  // A texel of x comes from as many lines of memory as neighbours read, one of weights from one.
+  constexpr double kReadX = 2;
+  constexpr int kMostResults = 8;
+  std::optional<Way> best;
+  const Window& w = conv.w;
+  const std::int64_t in_texels = texels_of(k[1]), out_texels = texels_of(k[0] / conv.group);
+  const auto taps = static_cast<double>(w.kernel[1]);
+  for (const int outs : {1, 2, 4}) {
+    if (out_texels < outs || (conv.group > 1 && out_texels % outs != 0)) continue;
+    for (const int pixels : {1, 2, 4}) {
+      const int results = outs * pixels;
+      if (results > kMostResults || (pixels > 1 && y[2] < pixels)) break;
+      const double rows = rows_read(w, pixels), reads = kTexel * outs;
+      const double column = taps * (kTexel * results + reads) + kReadX * rows;
+      const double items =
+          product({y[0], ceil_div(texels_of(k[0]), outs), y[3], ceil_div(y[2], pixels)});
+      for (int split = 1; split <= kMostSplit && split <= in_texels; split *= 2) {
+        if (split > 1 && !group_fits(facts, kConvGroup * split, results)) break;
+        const double each = product({ceil_div(in_texels, split), w.kernel[2]}) * column;
+        const int stored = split > 1 ? (results + split - 1) / split : results;
+        const double end = 4.0 * stored + (split > 1 ? 2 * results + split : 0);
+        keep_better({pixels, outs, split, {items * split, kItemUnits + each + end, column}},
+                    facts.rates, best);
+      }
+    }
+  }
+  return *best;
+}
+
+/// More results of an item share rows of x, but leave fewer items.
+Way depthwise_way(const DeviceFacts& facts, const DepthwiseDeviceParams& conv, const Shape& y) {
+  std::optional<Way> best;
+  const Window& w = conv.w;
+  const auto taps = static_cast<double>(w.kernel[1]);
+  for (const int pixels : {1, 2, 4}) {
+    if (pixels > 1 && y[2] < pixels) break;
+    const double rows = rows_read(w, pixels);
+    const double each = static_cast<double>(w.kernel[2]) *
+                        (taps * (pixels + 1) + rows * (conv.multiplier == 1 ? 1 : kTexel));
+    const double items = product({y[0], texels_of(y[1]), y[3], ceil_div(y[2], pixels)});
+    keep_better({pixels, 1, 1, {items, kItemUnits + each + 4 * pixels, each}}, facts.rates, best);
+  }
+  return *best;
 }
 
 void offer_depthwise_on_device(const OfferRequest& request, const Window& w,
                                std::vector<Offer>& offers) {
   const NodeRef& node = request.node;
   const Shape &x = node.shape(0), &k = node.shape(1), &y = node.output().shape;
+  const DeviceFacts& facts = request.target.device->facts;
   DepthwiseDeviceParams params;
   params.w = w;
   params.multiplier = k[0] / x[1];
   params.bias = bias_input(node);
-  params.pixels = pixels_of(y);
+  const Way way = depthwise_way(facts, params, y);
+  params.pixels = way.pixels;
   params.posts = node.node().posts;
   DeviceOffer offer(request);
   offer.in(0, texels_along(x, 1));
@@ -53,7 +127,52 @@ void offer_depthwise_on_device(const OfferRequest& request, const Window& w,
   offer.out(texels_along(y, 1));
   offer.posts();
   const double flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(w.taps());
-  offer.add(kDepthwiseDevice, params, flops, params.multiplier == 1 ? 0.2 : 0.1, offers);
+  offer.add(kDepthwiseDevice, params, flops, way.work.efficiency(facts.rates, flops), offers);
+}
+
+Way winograd_way(const DeviceFacts& facts, double tiles, std::int64_t in_texels) {
+  std::optional<Way> best;
+  for (int split = 1; split <= kMostSplit && split <= in_texels; split *= 2) {
+    if (split > 1 && !group_fits(facts, kWinogradGroup * split, 4)) break;
+    // Multiplications, additions of the transform, filters, whose addresses are constants, and x.
+    // It waits for x, and for the filters twice, which registers do not hold at once.
+    constexpr int kUnits = 64 + 32 + 64 / 2 + 16;
+    const double each = product({ceil_div(in_texels, split), kUnits});
+    const double end = 32 + 16 + (split > 1 ? 4 + split : 0);
+    keep_better({1, 1, split, {tiles * split, kItemUnits + each + end, kUnits / 3.0}}, facts.rates,
+                best);
+  }
+  return *best;
+}
+
+/// Of 3 x 3 taps that touch, over all channels, where the filters can be computed before a run.
+void offer_winograd_on_device(const OfferRequest& request, const ConvDeviceParams& conv,
+                              std::vector<Offer>& offers) {
+  const NodeRef& node = request.node;
+  const Shape &x = node.shape(0), &k = node.shape(1), &y = node.output().shape;
+  const Window& w = conv.w;
+  const auto are = [](const Extents3& extents, std::int64_t one) {
+    return extents[1] == one && extents[2] == one;
+  };
+  if (conv.group != 1 || !are(w.kernel, 3) || !are(w.stride, 1) || !are(w.dilation, 1)) return;
+  if (node.input(1).constant == nullptr) return;
+  const DeviceFacts& facts = request.target.device->facts;
+  const double filter_bytes = winograd_filter_bytes(k[0], k[1]);
+  if (filter_bytes > static_cast<double>(facts.allocation_bytes)) return;
+  const double tiles = product({y[0], texels_of(y[1]), ceil_div(y[2], 2), ceil_div(y[3], 2)});
+  const Way way = winograd_way(facts, tiles, texels_of(k[1]));
+  DeviceOffer offer(request);
+  offer.in(0, texels_along(x, 1));
+  // The weights stay in host memory, as the file has them.
+  if (conv.bias >= 0) offer.in(conv.bias, texels_along(node.shape(conv.bias), 0));
+  offer.out(texels_along(y, 1));
+  offer.posts();
+  offer.touches(filter_bytes - product({k[0], k[1], w.taps()}) * sizeof(float));
+  // Of a texel of the input and a tile: 64 multiplications and additions of four lanes, 32
+  // additions of the transform; and the transform of the results.
+  const double flops = tiles * (product({texels_of(k[1]), 64 * 2 + 32}) + 24) * double{kTexel};
+  offer.add(kWinogradDevice, WinogradDeviceParams{w, conv.bias, way.split, conv.posts}, flops,
+            way.work.efficiency(facts.rates, flops) * facts.rates.winograd_compute, offers);
 }
 
 }  // namespace
@@ -72,8 +191,11 @@ void offer_device_conv(const OfferRequest& request, std::vector<Offer>& offers) 
     return offer_depthwise_on_device(request, w, offers);
   }
   params.bias = bias_input(node);
-  params.pixels = pixels_of(y);
-  params.split = split_of(y, texels_of(k[1]), params.pixels);
+  const DeviceFacts& facts = request.target.device->facts;
+  const Way way = conv_way(facts, params, k, y);
+  params.pixels = way.pixels;
+  params.outs = way.outs;
+  params.split = way.split;
   params.posts = node.node().posts;
   const bool whole = k[1] % kTexel == 0 && k[0] / params.group % kTexel == 0;
   if (params.group > 1 && !whole) return;
@@ -85,7 +207,8 @@ void offer_device_conv(const OfferRequest& request, std::vector<Offer>& offers) 
   offer.posts();
   const double flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(k[1]) *
                        static_cast<double>(w.taps());
-  offer.add(kConvDevice, params, flops, 0.3, offers);
+  offer_winograd_on_device(request, params, offers);
+  offer.add(kConvDevice, params, flops, way.work.efficiency(facts.rates, flops), offers);
 }
 
 void offer_device_conv_transpose(const OfferRequest& request, std::vector<Offer>& offers) {

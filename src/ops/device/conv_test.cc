@@ -48,8 +48,15 @@ TEST(DeviceConv, Groups) {
   check_device(op_case({2, 24, 3, 4}, {12, 8, 1, 1}, {{"group", std::int64_t{3}}}), "cl_conv");
 }
 
-/// Several neighbours a work item, and rows that do not fall into them.
+/// Several results of a work item, and columns and channels that do not fall into them.
 TEST(DeviceConv, LargeResults) {
+  check_device(op_case({1, 3, 150, 151}, {43, 3, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}, true),
+               "cl_conv", false);
+  check_device(op_case({2, 5, 99, 83}, {27, 5, 3, 3}, {{"strides", Ints{2, 1}}}), "cl_conv");
+  check_device(op_case({1, 6, 90, 91}, {41, 6, 3, 3}, {{"dilations", Ints{2, 1}}}), "cl_conv",
+               false);
+  check_device(op_case({1, 16, 45, 83}, {48, 8, 1, 1}, {{"group", std::int64_t{2}}}), "cl_conv",
+               false);
   check_device(op_case({1, 3, 70, 515}, {32, 3, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}), "cl_conv",
                false);
   check_device(op_case({1, 2, 401, 83}, {17, 2, 1, 1}), "cl_conv", false);

@@ -72,6 +72,21 @@ TEST(DeviceDepthwise, PostsOverSeveralPixels) {
   for (const std::size_t i : {5u, 8u}) check_device(lists[i], "cl_depthwise", i == 8);
 }
 
+/// Rows that windows share, of several results below one another.
+TEST(DeviceDepthwise, LargeResults) {
+  const std::pair<Ints, std::map<std::string, Attribute>> windows[] = {
+      {{3, 3}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {{3, 3}, {{"strides", Ints{2, 2}}, {"pads", Ints{0, 0, 1, 1}}}},
+      {{5, 5}, {{"pads", Ints{2, 2, 2, 2}}}},
+      {{3, 3}, {{"dilations", Ints{2, 2}}}},
+      {{2, 3}, {{"strides", Ints{3, 1}}}},
+  };
+  for (const auto& [kernel, attrs] : windows) {
+    check_device(op_case({2, 9, 151, 163}, 1, kernel, attrs), "cl_depthwise");
+  }
+  check_device(op_case({1, 5, 101, 103}, 3, {3, 3}, {}), "cl_depthwise", false);
+}
+
 TEST(DeviceDepthwise, PaddingLetsNoNeighbourIn) {
   // NaN in the last column of each row and the last row of each image.
   OpCase c = op_case({2, 5, 3, 4}, 1, {1, 3}, {{"pads", Ints{0, 1, 0, 1}}});

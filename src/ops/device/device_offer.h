@@ -27,6 +27,9 @@ class DeviceOffer {
   /// The operands of the node's posts. Needs output 0.
   void posts();
 
+  /// Bytes that the kernel touches beside its operands.
+  void touches(double bytes) { offer_.extra_bytes = bytes; }
+
   /// Every operand that was named can lie on the device.
   bool fits() const { return fits_; }
 

@@ -31,10 +31,11 @@ TEST(DeviceElementwise, Functions) {
                          "elu",        "selu",
                          "hard_swish", "hard_sigmoid",
                          "mish",       "swish",
-                         "gelu",       "thresholded_relu"}) {
+                         "gelu",       "thresholded_relu",
+                         "expm1"}) {
     check_device(unary(op, {2, 5, 3}), "cl_map", false);
   }
-  for (const char* op : {"log", "sqrt", "reciprocal"}) {
+  for (const char* op : {"log", "log1p", "sqrt", "reciprocal"}) {
     check_device(unary(op, {2, 5, 3}, {}, 0.1f, 4), "cl_map", false);
   }
   check_device(unary("gelu", {7}, {{"approximate", std::string("tanh")}}), "cl_map");

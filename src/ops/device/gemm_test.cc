@@ -79,7 +79,9 @@ TEST(DeviceGemm, LongSums) {
   const Case cases[] = {{1, 10, 256, false, true, 1, 1, Ints{10}},
                         {3, 71, 1023, false, true, 0.5f, 2, Ints{71}},
                         {2, 33, 259, false, true, 1, 1, Ints{33}},
-                        {2, 31, 301, false, true, 1, 1, Ints{31}}};
+                        {2, 31, 301, false, true, 1, 1, Ints{31}},
+                        {7, 515, 1023},
+                        {10, 517, 512, true, false, 1, 1, Ints{10, 1}}};
   check(cases, true);
 }
 

@@ -11,14 +11,16 @@
 
 namespace stowage::op_test {
 
-/// Facts of a device so fast that a plan uses it for all that it can.
+/// Facts of a device so fast that a plan uses it for all that it can. By its bandwidth, some ten
+/// thousand items keep it busy.
 inline DeviceFacts eager(DeviceFacts facts) {
-  facts.rates = {1e9, 1e9, 1e-6, 1e9, 1e9, 1e-6};
+  facts.rates = {1e9, 1500, 1e-6, 1e9, 1e9, 1e-6};
   return facts;
 }
 
-/// Plans the case for the device, wants `kernel` to run it there, and compares outputs with the
-/// reference. `stored`: f16 rounds operands and results, so tolerances are wider.
+/// Plans the case for the device without other kernels of the operator's, wants `kernel` to run it
+/// there, and compares outputs with the reference. `stored`: f16 rounds operands and results, so
+/// tolerances are wider.
 inline void check_device(const std::shared_ptr<Device>& device, const OpCase& c,
                          std::string_view kernel, bool images, bool half) {
   SCOPED_TRACE(text(c.op, images ? " in images" : " in buffers", half ? ", f16" : ""));
@@ -26,6 +28,9 @@ inline void check_device(const std::shared_ptr<Device>& device, const OpCase& c,
   PlanOptions options;
   options.simplify = false;
   options.device = DeviceOptions{eager(device->facts()), memory_of(images), half};
+  for (const KernelDef* other : find_op(c.op)->device_kernels) {
+    if (other->name != kernel) options.device->avoid.emplace_back(other->name);
+  }
   options.rates.call_us = 1e6;  // of the CPU
   const auto plan = make_plan(std::make_shared<Graph>(g.graph), options);
   const PlanReport planned = report(*plan);

@@ -100,13 +100,7 @@ void glu(ImportNode& node) {
 void softmax(ImportNode& node) {
   node.expect(1, 1);
   const NcnnParams p(node.attrs);
-  const std::int64_t axis = p.integer(0, 0);
-  if (axis != 0 && !p.flag(1)) {
-    fail(ErrorCode::unsupported, "a Softmax along axis ", axis,
-         " without parameter 1=1 is of an old version of ncnn that "
-         "took axes otherwise; convert the model again");
-  }
-  const std::int64_t own = blob_axis(node.shape(node.in(0)), axis);
+  const std::int64_t own = blob_axis(node.shape(node.in(0)), p.integer(0, 0));
   node.out(node.emit("softmax", {node.in(0)}, {{"axis", own}}));
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "ops/ncnn/blob.h"
+#include "ops/ncnn/refusals.h"
 #include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
@@ -51,17 +52,17 @@ ValueId binary(ImportNode& node, std::int64_t kind, ValueId a, ValueId b) {
                                     {"sub", true},
                                     {"div", true},
                                     {"pow", true},
-                                    {},
-                                    {},
+                                    {"atan2"},
+                                    {"atan2", true},
                                     {"mod"},
                                     {"mod", true},
                                     {},
                                     {"div", false, true},
-                                    {"div", true, true}};
+                                    {"div", true, true},
+                                    {"remainder"},
+                                    {"remainder", true}};
   if (kind == kLogAddExp) return log_add_exp(node, a, b);
-  if (kind < 0 || kind >= std::ssize(kOps) || kOps[kind].op.empty()) {
-    fail(ErrorCode::unsupported, "its operation ", kind, " is not supported");
-  }
+  static_assert(std::ssize(kOps) == kBinaryOps);
   const Binary& op = kOps[kind];
   if (op.swapped) std::swap(a, b);
   if (kind == kMod || kind == kRMod) return node.emit("mod", {a, b}, {{"fmod", std::int64_t{1}}});
@@ -121,12 +122,11 @@ void unary_op(ImportNode& node) {
   const ValueId x = node.in(0);
   const std::int64_t kind = p.integer(0, 0);
   const auto one = [&](std::string_view op, ValueId v) { return node.emit(op, {v}); };
-  constexpr std::int64_t kSquare = 4, kRsqrt = 6, kLog10 = 17, kTrunc = 19, kExpm1 = 21,
-                         kLog1p = 27;
+  constexpr std::int64_t kSquare = 4, kRsqrt = 6, kLog10 = 17, kTrunc = 19;
   static constexpr std::string_view kOps[] = {
-      "abs",  "neg", "floor", "ceil",  "",     "sqrt",       "",      "exp", "log",   "sin",
-      "cos",  "tan", "asin",  "acos",  "atan", "reciprocal", "tanh",  "",    "round", "",
-      "sign", "",    "sinh",  "asinh", "cosh", "acosh",      "atanh", ""};
+      "abs",  "neg",   "floor", "ceil",  "",     "sqrt",       "",      "exp",  "log",   "sin",
+      "cos",  "tan",   "asin",  "acos",  "atan", "reciprocal", "tanh",  "",     "round", "",
+      "sign", "expm1", "sinh",  "asinh", "cosh", "acosh",      "atanh", "log1p"};
   switch (kind) {
     case kSquare:
       return node.out(node.emit("mul", {x, x}));
@@ -136,16 +136,10 @@ void unary_op(ImportNode& node) {
       return node.out(affine(node, one("log", x), static_cast<float>(1 / std::log(10.0)), 0));
     case kTrunc:
       return node.out(node.emit("mul", {one("sign", x), one("floor", one("abs", x))}));
-    case kExpm1:
-      return node.out(affine(node, one("exp", x), 1, -1));
-    case kLog1p:
-      return node.out(one("log", affine(node, x, 1, 1)));
     default:
       break;
   }
-  if (kind < 0 || kind >= std::ssize(kOps)) {
-    fail(ErrorCode::unsupported, "its operation ", kind, " is not supported");
-  }
+  static_assert(std::ssize(kOps) == kUnaryOps);
   node.out(one(kOps[kind], x));
 }
 
@@ -164,9 +158,13 @@ void scale(ImportNode& node) {
   node.out(y);
 }
 
+/// Along the channels; a blob without them is one channel.
 void bias(ImportNode& node) {
   node.expect(1, 1);
-  const ValueId b = along_outer(node, node.shape(node.in(0)), node.weight(0));
+  const Shape blob = node.shape(node.in(0));
+  const ValueId w = node.weight(0);
+  const ValueId b = blob.rank() > 2 ? along_outer(node, blob, w)
+                                    : node.constant(node.value(w).constant->as<float>()[0]);
   node.out(node.emit("add", {node.in(0), b}));
 }
 

@@ -39,14 +39,46 @@ ValueId repeat_heads(ImportNode& node, ValueId v, std::int64_t heads) {
   return node.reshape(wide, {heads, e[1], e[2]});
 }
 
+/// What a layer remembers of earlier steps, heads x steps x features; there may be none yet.
+struct Cache {
+  ValueId k, v;
+
+  /// The last two inputs.
+  Cache(ImportNode& node, int first) : k(array(node, first)), v(array(node, first + 1)) {}
+
+  static ValueId array(ImportNode& node, int i) {
+    expect_dims(node, i, 3);
+    return as_array(node, node.in(i));
+  }
+
+  bool empty(ImportNode& node) const { return node.shape(k)[1] == 0; }
+
+  void give_out(ImportNode& node) const {
+    for (int i = 0; const ValueId all : {k, v}) {
+      node.out(++i, as_blob(node, all, extents_of(node.shape(all))));
+    }
+  }
+};
+
+/// The steps of `past`, then those of `now`.
+ValueId appended(ImportNode& node, ValueId past, ValueId now) {
+  const Shape &a = node.shape(past), &b = node.shape(now);
+  if (a[0] != b[0] || a[2] != b[2]) {
+    fail(ErrorCode::bad_input, "its cache has ", a[0], " heads of ", a[2], " features, not ", b[0],
+         " of ", b[2]);
+  }
+  if (a[1] == 0) return now;
+  return node.emit("concat", {past, now}, {{"axis", std::int64_t{1}}});
+}
+
 }  // namespace
 
 void multi_head_attention(ImportNode& node) {
   const NcnnParams p(node.attrs);
-  refuse_parameter(p, 7, "attention with a cache of keys and values");
-  const bool masked = p.flag(5);
-  node.expect(1 + masked, 3 + masked);
-  const int inputs = node.input_count() - masked;
+  const bool masked = p.flag(5), cached = p.flag(7);
+  const int others = masked + 2 * cached;
+  node.expect(1 + others, 3 + others, cached ? 3 : 1);
+  const int inputs = node.input_count() - others;
   const std::int64_t embed = p.count(0, 0, 1), heads = p.count(1, 1, 1);
   if (embed % heads != 0) fail(ErrorCode::bad_input, embed, " features in ", heads, " heads");
   const std::int64_t each = embed / heads;
@@ -63,7 +95,22 @@ void multi_head_attention(ImportNode& node) {
     const ValueId split = node.reshape(y, {node.shape(y)[0], heads, each});
     return node.emit("transpose", {split}, {{"perm", Ints{1, 0, 2}}});
   };
-  const ValueId q = head(0), k = head(1), v = head(2);
+  const ValueId q = head(0);
+  ValueId k = kNoValue, v = kNoValue;
+  if (cached) {
+    // Keys of its own input are added to those of earlier steps; those of another stay the same.
+    Cache cache(node, inputs + masked);
+    if (inputs == 1 || cache.empty(node)) {
+      cache.k = appended(node, cache.k, head(1));
+      cache.v = appended(node, cache.v, head(2));
+    }
+    cache.give_out(node);
+    k = cache.k;
+    v = cache.v;
+  } else {
+    k = head(1);
+    v = head(2);
+  }
   const float scale = p.real(6, static_cast<float>(1 / std::sqrt(static_cast<double>(each))));
   const ValueId mask = masked ? node.in(inputs) : kNoValue;
   const ValueId y =
@@ -73,14 +120,21 @@ void multi_head_attention(ImportNode& node) {
 
 void sdpa(ImportNode& node) {
   const NcnnParams p(node.attrs);
-  refuse_parameter(p, 7, "attention with a cache of keys and values");
-  const bool masked = p.flag(5);
-  node.expect(3 + masked, 3 + masked);
+  const bool masked = p.flag(5), cached = p.flag(7);
+  const int inputs = 3 + masked + 2 * cached;
+  node.expect(inputs, inputs, cached ? 3 : 1);
   for (const int i : {0, 1, 2}) expect_dims(node, i, 3);
   const ValueId q = as_array(node, node.in(0));
   const std::int64_t heads = node.shape(q)[0], features = node.shape(q)[2];
-  const ValueId k = repeat_heads(node, as_array(node, node.in(1)), heads);
-  const ValueId v = repeat_heads(node, as_array(node, node.in(2)), heads);
+  ValueId k = as_array(node, node.in(1)), v = as_array(node, node.in(2));
+  if (cached) {
+    Cache cache(node, inputs - 2);
+    k = cache.k = appended(node, cache.k, k);
+    v = cache.v = appended(node, cache.v, v);
+    cache.give_out(node);
+  }
+  k = repeat_heads(node, k, heads);
+  v = repeat_heads(node, v, heads);
   float scale = p.real(6, 0);
   if (scale == 0) scale = static_cast<float>(1 / std::sqrt(static_cast<double>(features)));
   const ValueId y = attend(node, q, k, v, scale, masked ? node.in(3) : kNoValue);
@@ -101,15 +155,33 @@ void rotary_embed(ImportNode& node) {
   const ValueId pairs =
       node.reshape(x, interleaved ? Ints{e[0], e[1], half, 2} : Ints{e[0], e[1], 2, half});
   const auto parts = node.emit_many("split", {pairs}, 2, {{"axis", axis}});
-  // One row of angles a step, alike for all heads.
+  // One row of angles a step, alike for all heads; a row of full width has angles of b behind those
+  // of a.
+  const auto width = [&](int i) { return dims_of(node.shape(node.in(i))).back(); };
+  const bool full = !interleaved && half > 0 && width(1) == e[2];
   const auto angles = [&](int i) {
-    const Ints shape = interleaved ? Ints{1, e[1], half, 1} : Ints{1, e[1], 1, half};
-    return node.reshape(node.in(i), shape);
+    const std::int64_t wanted = full ? e[2] : half;
+    expect_dims(node, i, 2);
+    const Ints cache = dims_of(node.shape(node.in(i)));
+    if (cache[0] < e[1] || cache[1] < wanted) {
+      fail(ErrorCode::bad_input, "its cache of ", cache[0], " steps and ", cache[1],
+           " angles is too small for ", e[1], " steps of ", wanted);
+    }
+    ValueId v = node.in(i);
+    if (cache != Ints{e[1], wanted}) {
+      v = node.emit("slice", {v},
+                    {{"starts", Ints{0, 0}}, {"ends", Ints{e[1], wanted}}, {"axes", Ints{0, 1}}});
+    }
+    if (!full) {
+      v = node.reshape(v, interleaved ? Ints{1, e[1], half, 1} : Ints{1, e[1], 1, half});
+      return std::vector<ValueId>{v, v};
+    }
+    return node.emit_many("split", {node.reshape(v, {1, e[1], 2, half})}, 2, {{"axis", axis}});
   };
-  const ValueId cos = angles(1), sin = angles(2);
+  const std::vector<ValueId> cos = angles(1), sin = angles(2);
   const auto mul = [&](ValueId a, ValueId b) { return node.emit("mul", {a, b}); };
-  const ValueId a = node.emit("sub", {mul(parts[0], cos), mul(parts[1], sin)});
-  const ValueId b = node.emit("add", {mul(parts[0], sin), mul(parts[1], cos)});
+  const ValueId a = node.emit("sub", {mul(parts[0], cos[0]), mul(parts[1], sin[0])});
+  const ValueId b = node.emit("add", {mul(parts[0], sin[1]), mul(parts[1], cos[1])});
   node.out(as_blob(node, node.emit("concat", {a, b}, {{"axis", axis}}), e));
 }
 

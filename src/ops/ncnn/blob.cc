@@ -101,10 +101,4 @@ ValueId activate(ImportNode& node, const NcnnParams& params, ValueId x) {
   }
 }
 
-void refuse_parameter(const NcnnParams& params, int id, std::string_view what) {
-  if (params.has(id) && params.integer(id, 0) != 0) {
-    fail(ErrorCode::unsupported, what, " (parameter ", id, ") is not supported");
-  }
-}
-
 }  // namespace stowage::ncnn

@@ -46,7 +46,4 @@ ValueId activate(ImportNode& node, const NcnnParams& params, ValueId x);
 /// x * clamp(alpha * x + beta, 0, 1)
 ValueId hard_swish(ImportNode& node, ValueId x, float alpha, float beta);
 
-/// Throws Error(unsupported) unless a parameter that we do not know is 0.
-void refuse_parameter(const NcnnParams& params, int id, std::string_view what);
-
 }  // namespace stowage::ncnn

@@ -113,21 +113,25 @@ void set_window(const Spatial& s, Attributes& attrs) {
   }
 }
 
-/// Weights that the layer takes as a blob [out][in / group][taps], and a bias.
-std::vector<ValueId> given_weights(ImportNode& node, int axes, Spatial& s) {
+/// Weights that the layer takes as a blob [out][in / group][taps], and, if parameter 5 says that
+/// there is one, a bias.
+std::vector<ValueId> given_weights(ImportNode& node, const NcnnParams& p, int axes, Spatial& s) {
   const Ints dims = dims_of(node.shape(node.in(1)));
   if (dims.size() != at(axes) + 2) {
     fail(ErrorCode::bad_input, "its weights have ", dims.size(), " dims, not ", axes + 2);
   }
   s.kernel.assign(dims.begin() + 2, dims.end());
   std::vector<ValueId> out = {node.reshape(node.in(1), dims)};
-  if (node.has(2)) out.push_back(as_array(node, node.in(2)));
+  if (p.flag(5)) {  // whatever its dims are
+    out.push_back(node.reshape(node.in(2), {node.shape(node.in(2)).elements()}));
+  }
   return out;
 }
 
-std::vector<ValueId> weights_of(ImportNode& node, bool given, int axes, Spatial& s) {
-  node.expect(given ? 2 : 1, given ? 3 : 1);
-  if (given) return given_weights(node, axes, s);
+std::vector<ValueId> weights_of(ImportNode& node, const NcnnParams& p, bool given, int axes,
+                                Spatial& s) {
+  node.expect(given ? 2 + p.flag(5) : 1, given ? 3 : 1);
+  if (given) return given_weights(node, p, axes, s);
   std::vector<ValueId> out;
   for (int i = 0; i < node.weight_count(); ++i) out.push_back(node.weight(i));
   return out;
@@ -136,7 +140,7 @@ std::vector<ValueId> weights_of(ImportNode& node, bool given, int axes, Spatial&
 void convolve(ImportNode& node, int axes, bool grouped) {
   const NcnnParams p(node.attrs);
   Spatial s = spatial_of(p, axes);
-  std::vector<ValueId> operands = weights_of(node, p.flag(19), axes, s);
+  std::vector<ValueId> operands = weights_of(node, p, p.flag(19), axes, s);
   const bool flat = dims_of(node.shape(node.in(0))).size() == 1 && axes == 2 &&
                     std::ranges::all_of(s.kernel, [](std::int64_t k) { return k == 1; });
   ValueId x = image_of(node, node.in(0), axes, flat);
@@ -199,8 +203,7 @@ void cut_result(const NcnnParams& p, const Shape& x, Spatial& s, const Ints& ext
 void deconvolve(ImportNode& node, int axes, bool grouped) {
   const NcnnParams p(node.attrs);
   Spatial s = spatial_of(p, axes);
-  refuse_parameter(p, 28, "a transposed convolution whose weights are an input");
-  std::vector<ValueId> operands = weights_of(node, false, axes, s);
+  std::vector<ValueId> operands = weights_of(node, p, false, axes, s);
   const std::int64_t group = grouped ? p.count(7, 1, 1) : 1;
   if (node.shape(operands[0])[0] % group != 0) {
     fail(ErrorCode::bad_input, group, " groups of ", node.shape(operands[0])[0], " channels");

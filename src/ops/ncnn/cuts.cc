@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "ops/ncnn/blob.h"
+#include "ops/ncnn/expression.h"
 #include "ops/ncnn/rules.h"
 #include "ops/shapes.h"
 
@@ -47,10 +48,8 @@ struct Range {
   std::int64_t begin = 0, end = 0;
 };
 
-/// As numpy's slices: starts, ends and axes.
-std::vector<Range> numpy_ranges(const NcnnParams& p, const Ints& dims) {
-  const Ints starts = p.integers(9), ends = p.integers(10);
-  Ints axes = p.integers(11);
+/// As numpy's slices: starts, ends and axes; no axes are all.
+std::vector<Range> numpy_ranges(const Ints& starts, const Ints& ends, Ints axes, const Ints& dims) {
   if (axes.empty()) {
     for (std::size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   }
@@ -82,16 +81,19 @@ std::vector<CropIds> crop_ids(std::size_t dims) {
   return {kW};
 }
 
-/// A reference of fewer dims leaves the outer ones alone.
-std::vector<Range> like_reference(const NcnnParams& p, const Ints& dims, const Ints& reference) {
+/// w, h and d of the reference, 1 where it has none; its channels where it has as many dims.
+std::vector<Range> like_reference(const NcnnParams& p, const Ints& dims, const Shape& reference) {
+  const Sizes like = sizes_of(reference);
+  const Ints inner = {like.d, like.h, like.w};
+  const bool channels = dims_of(reference).size() == dims.size();
   std::vector<Range> out;
   const std::vector<CropIds> ids = crop_ids(dims.size());
   for (std::size_t i = 0; i < dims.size(); ++i) {
     const std::int64_t begin = p.integer(ids[i].before, 0);
-    const std::size_t inner = dims.size() - i;
-    const bool there = reference.size() >= inner && (i > 0 || reference.size() == dims.size());
-    out.push_back(
-        {begin, there ? checked_add(begin, reference[reference.size() - inner]) : dims[i]});
+    const bool outermost = i == 0 && dims.size() > 2;
+    const std::int64_t size =
+        outermost ? (channels ? like.c : dims[i] - begin) : inner[inner.size() - dims.size() + i];
+    out.push_back({begin, checked_add(begin, size)});
   }
   return out;
 }
@@ -128,20 +130,20 @@ void slice(ImportNode& node) {
 }
 
 void crop(ImportNode& node) {
-  node.expect(1, 2);
   const NcnnParams p(node.attrs);
-  for (const int id : {19, 20, 21}) {
-    if (p.has(id))
-      fail(ErrorCode::unsupported, "a range that is an expression (parameter ", id, ")");
-  }
+  const bool computed = p.has(19) && p.has(20);
+  node.expect(1, computed ? kAnyNumber : 2);
   const Ints dims = dims_of(node.shape(node.in(0)));
-  if (node.input_count() == 2 && p.integer(0, 0) == NcnnParams::kNone) {
-    fail(ErrorCode::unsupported, "a range that is computed while the model runs");
-  }
-  const std::vector<Range> ranges = node.input_count() == 2
-                                        ? like_reference(p, dims, dims_of(node.shape(node.in(1))))
-                                    : p.has(9) ? numpy_ranges(p, dims)
-                                               : window_ranges(p, dims);
+  const auto ranges_of = [&] {
+    if (computed) {
+      const Ints axes = p.has(21) ? evaluate(node, p, 21) : Ints();
+      return numpy_ranges(evaluate(node, p, 19), evaluate(node, p, 20), axes, dims);
+    }
+    if (node.input_count() == 2) return like_reference(p, dims, node.shape(node.in(1)));
+    if (p.has(9)) return numpy_ranges(p.integers(9), p.integers(10), p.integers(11), dims);
+    return window_ranges(p, dims);
+  };
+  const std::vector<Range> ranges = ranges_of();
   const int batch = node.shape(node.in(0)).rank() - static_cast<int>(dims.size());
   Ints starts, ends, axes;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -174,30 +176,67 @@ void flip(ImportNode& node) {
 }
 
 /// As often as parameter 1 says along one axis, or as a list says for the innermost dims; a list
-/// that is longer than the dims adds dims outside.
+/// that is longer than the dims adds dims outside, but d inside of c.
 void tile(ImportNode& node) {
   node.expect(1, 1);
   const NcnnParams p(node.attrs);
   Ints dims = dims_of(node.shape(node.in(0))), repeats = p.integers(2);
+  constexpr std::size_t kChannelDims = 3;  // c h w; d goes between c and h
   if (repeats.empty()) {
     repeats.assign(dims.size(), 1);
     repeats[at(normal_axis(p.integer(0, 0), static_cast<int>(dims.size())))] = p.integer(1, 1);
   }
-  if (repeats.size() > kMostDims) fail(ErrorCode::unsupported, repeats.size(), " repeats");
   while (repeats.size() < dims.size()) repeats.insert(repeats.begin(), 1);
-  while (dims.size() < repeats.size()) dims.insert(dims.begin(), 1);
+  while (dims.size() < repeats.size()) {
+    dims.insert(dims.begin() + (dims.size() == kChannelDims ? 1 : 0), 1);
+  }
   for (const std::int64_t r : repeats) {
     if (r < 1) fail(ErrorCode::bad_input, "it repeats ", r, " times");
   }
-  const ValueId y = node.emit("tile", {node.reshape(node.in(0), dims)}, {{"repeats", repeats}});
-  node.out(as_blob(node, y, extents_of(node.shape(y))));
+  // One axis after the other as a stretched axis of one: an index for each element of a long axis
+  // would be more than the elements.
+  ValueId y = node.reshape(node.in(0), dims);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (repeats[i] == 1) continue;
+    Ints stretched = dims;
+    stretched.insert(stretched.begin() + static_cast<std::int64_t>(i), 1);
+    y = node.reshape(y, stretched);
+    stretched[i] = repeats[i];
+    y = node.emit("expand", {y}, {{"shape", stretched}});
+    dims[i] = checked_mul(dims[i], repeats[i]);
+    y = node.reshape(y, dims);
+  }
+  node.out(as_blob(node, y, dims));
 }
+
+namespace {
+
+/// Blocks of the channels' own values before and behind each spatial axis. `before` and `after`: of
+/// the last axes.
+ValueId pad_channels(ImportNode& node, const Ints& before, const Ints& after) {
+  ValueId y = node.in(0);
+  const Shape x = node.shape(y);
+  if (x.rank() != 4) fail(ErrorCode::unsupported, "a value for each channel of four dims");
+  const ValueId values = along_outer(node, x, node.weight(0));
+  for (const int axis : {3, 2}) {
+    const auto block = [&](std::int64_t width) {
+      Ints extents = extents_of(node.shape(y));
+      extents[at(axis)] = width;
+      return node.emit("expand", {values}, {{"shape", extents}});
+    };
+    std::vector<ValueId> parts = {y};
+    if (before[at(axis - 1)] > 0) parts.insert(parts.begin(), block(before[at(axis - 1)]));
+    if (after[at(axis - 1)] > 0) parts.push_back(block(after[at(axis - 1)]));
+    if (parts.size() > 1) y = node.emit("concat", parts, {{"axis", std::int64_t{axis}}});
+  }
+  return y;
+}
+
+}  // namespace
 
 void padding(ImportNode& node) {
   const NcnnParams p(node.attrs);
-  if (node.input_count() == 2) fail(ErrorCode::unsupported, "padding that is an input");
   node.expect(1, 1);
-  refuse_parameter(p, 6, "a value of its own for each channel");
   const Shape x = node.shape(node.in(0));
   const std::size_t dims = dims_of(x).size();
   Ints before = {p.integer(2, 0)}, after = {p.integer(3, 0)};
@@ -220,6 +259,9 @@ void padding(ImportNode& node) {
   constexpr std::string_view kModes[] = {"constant", "edge", "reflect"};
   const std::int64_t mode = p.integer(4, 0);
   if (mode < 0 || mode > 2) fail(ErrorCode::bad_input, "its type is ", mode);
+  if (mode == 0 && dims > 2 && p.integer(6, 0) != 0) {
+    return node.out(pad_channels(node, before, after));
+  }
   std::vector<ValueId> operands = {node.in(0)};
   const float value = p.real(5, 0);
   if (mode == 0 && value != 0) operands.insert(operands.end(), {kNoValue, node.constant(value)});

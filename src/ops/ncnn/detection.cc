@@ -86,8 +86,6 @@ std::vector<Prior> mxnet_priors(const NcnnParams& p, float aspect) {
 void prior_box(ImportNode& node) {
   node.expect(1, 2);
   const NcnnParams p(node.attrs);
-  refuse_parameter(p, 14, "steps as MMDetection has them");
-  refuse_parameter(p, 15, "centres as MMDetection has them");
   constexpr auto kUnsaid = static_cast<float>(NcnnParams::kNone);
   const Sizes map = sizes_of(node.shape(node.in(0)));
   const auto w = static_cast<float>(map.w), h = static_cast<float>(map.h);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ncnn's normalisations.
+#include <algorithm>
 #include <cmath>
 
 #include "base/checked.h"
@@ -42,17 +43,23 @@ ValueId scale_channels(ImportNode& node, ValueId y) {
   return y;
 }
 
-/// How many of the innermost dims a layer of `size` weights normalises together.
-int inner_dims(const Shape& blob, std::int64_t size) {
+/// How many of the innermost dims a layer normalises together that says that it has `size`
+/// elements: w; w and h; or all of a channel where it says neither. `weighted`: it has as many
+/// weights.
+int inner_dims(const Shape& blob, std::int64_t size, bool weighted) {
   const Ints dims = dims_of(blob);
+  const int most = std::max(static_cast<int>(dims.size()) - 1, 1);
   std::int64_t elements = dims.back();
-  for (int count = 1;; ++count) {
-    if (elements == size || dims.size() < 3) return count;
-    if (at(count) == dims.size()) break;
-    elements = checked_mul(elements, dims[dims.size() - 1 - at(count)]);
+  int count = 1;
+  while (count < most && elements != size) {
+    ++count;
+    elements = checked_mul(elements, dims[dims.size() - at(count)]);
   }
-  fail(ErrorCode::bad_input, "it normalises ", size, " elements of a blob of dims ",
-       std::span<const std::int64_t>(dims));
+  if (weighted && elements != size) {
+    fail(ErrorCode::bad_input, "it has ", size, " weights for ", elements,
+         " elements of a blob of dims ", std::span<const std::int64_t>(dims));
+  }
+  return count;
 }
 
 Ints last_axes(int rank, int count) {
@@ -121,14 +128,13 @@ void group_norm(ImportNode& node) {
   node.out(scale_channels(node, as_blob(node, y, dims)));
 }
 
-/// Over w or, in blobs of three dims and more, over as many elements as it has weights.
 void layer_norm(ImportNode& node) {
   node.expect(1, 1);
   const NcnnParams p(node.attrs);
   const Shape x = node.shape(node.in(0));
   const std::int64_t size = p.count(0, 0);
-  const int count = inner_dims(x, size);
   const bool affine = node.weight_count() > 0;
+  const int count = inner_dims(x, size, affine);
   std::vector<ValueId> operands = {node.in(0)};
   if (affine) {
     for (const int i : {0, 1}) operands.push_back(inner_weight(node, x, count, node.weight(i)));
@@ -144,7 +150,7 @@ void rms_norm(ImportNode& node) {
   const NcnnParams p(node.attrs);
   const ValueId x = node.in(0);
   const Shape blob = node.shape(x);
-  const int count = inner_dims(blob, p.count(0, 0));
+  const int count = inner_dims(blob, p.count(0, 0), node.weight_count() > 0);
   const ValueId mean = node.emit("reduce_mean", {node.emit("mul", {x, x})},
                                  {{"axes", last_axes(blob.rank(), count)}, {"keepdims", kKeep}});
   ValueId y = node.emit("div", {x, inverse_root(node, mean, p.real(1, 0.001f), 0)});
@@ -189,7 +195,8 @@ void normalize(ImportNode& node) {
   node.out(scale_channels(node, node.emit("div", {x, root})));
 }
 
-/// Across channels, or within one over a square of pixels.
+/// Across channels, or within one over a square of pixels. Of an even number of either one more
+/// stands before than behind, ONNX has one more behind.
 void lrn(ImportNode& node) {
   node.expect(1, 1);
   const NcnnParams p(node.attrs);
@@ -197,19 +204,24 @@ void lrn(ImportNode& node) {
   if (node.shape(x).rank() != 4) fail(ErrorCode::bad_input, "its input is no c h w");
   const std::int64_t size = p.count(1, 5, 1), region = p.integer(0, 0);
   const float alpha = p.real(2, 1), beta = p.real(3, 0.75f), bias = p.real(4, 1);
-  if (region == 0) {
-    // The window reaches size / 2 channels to either side, and the sum is divided by size.
-    const std::int64_t odd = size | 1;
-    const float scaled = alpha * static_cast<float>(odd) / static_cast<float>(size);
+  if (region != 0 && region != 1) fail(ErrorCode::bad_input, "its region is ", region);
+  if (region == 0 && size % 2 == 1) {
     return node.out(
-        node.emit("lrn", {x}, {{"size", odd}, {"alpha", scaled}, {"beta", beta}, {"bias", bias}}));
+        node.emit("lrn", {x}, {{"size", size}, {"alpha", alpha}, {"beta", beta}, {"bias", bias}}));
   }
-  if (region != 1) fail(ErrorCode::bad_input, "its region is ", region);
   const std::int64_t before = size / 2, after = size - 1 - before;
-  const ValueId means = node.emit("average_pool", {node.emit("mul", {x, x})},
-                                  {{"kernel_shape", Ints{size, size}},
-                                   {"pads", Ints{before, before, after, after}},
-                                   {"count_include_pad", std::int64_t{1}}});
+  const Ints extents = extents_of(node.shape(x));
+  ValueId squares = node.emit("mul", {x, x});
+  Ints kernel = {size, size}, pads = {before, before, after, after};
+  if (region == 0) {  // channels become rows of pixels
+    squares = node.reshape(squares, {1, 1, extents[1], checked_mul(extents[2], extents[3])});
+    kernel[1] = 1;
+    pads[1] = pads[3] = 0;
+  }
+  ValueId means =
+      node.emit("average_pool", {squares},
+                {{"kernel_shape", kernel}, {"pads", pads}, {"count_include_pad", std::int64_t{1}}});
+  if (region == 0) means = node.reshape(means, extents);
   const ValueId sum =
       node.emit("add", {node.emit("mul", {means, node.constant(alpha)}), node.constant(bias)});
   node.out(node.emit("mul", {x, node.emit("pow", {sum, node.constant(-beta)})}));

@@ -78,6 +78,14 @@ Floats NcnnParams::reals(int id) const {
   return {real(id, 0)};
 }
 
+std::string NcnnParams::words(int id) const {
+  const Attribute* a = find(*attrs_, id);
+  if (a == nullptr) return "";
+  if (const auto* v = std::get_if<std::string>(a)) return *v;
+  if (const auto* v = std::get_if<std::int64_t>(a)) return std::to_string(*v);
+  refuse(id, "text");
+}
+
 std::int64_t NcnnParams::count(int id, std::int64_t otherwise, std::int64_t least) const {
   const std::int64_t v = integer(id, otherwise);
   if (v < least) {

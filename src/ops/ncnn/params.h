@@ -34,6 +34,9 @@ class NcnnParams {
   Ints integers(int id) const;
   Floats reals(int id) const;
 
+  /// A text; a number as the file spells it where that can be told.
+  std::string words(int id) const;
+
   /// An integer of at least `least`. Throws Error(bad_input).
   std::int64_t count(int id, std::int64_t otherwise, std::int64_t least = 0) const;
 

@@ -53,13 +53,39 @@ ValueId adapt(ImportNode& node, const Pool& pool, ValueId x, int axis, std::int6
     return node.emit(pool.reduction, {v}, {{"axes", Ints{axis}}, {"keepdims", std::int64_t{1}}});
   };
   if (out == 1) return reduce(x);
-  std::vector<ValueId> parts;
-  for (std::int64_t i = 0; i < out; ++i) {
-    const std::int64_t begin = i * in / out, end = ceil_div((i + 1) * in, out);
-    parts.push_back(reduce(node.emit(
-        "slice", {x}, {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", Ints{axis}}})));
+  // Windows as rows of one length; the last pixel of a shorter one stands there more than once.
+  const std::int64_t length = ceil_div(in, out) + 1;
+  constexpr std::int64_t kMostPixels = 1 << 24;
+  if (checked_mul(out, length) > kMostPixels) {
+    fail(ErrorCode::limit, "adaptive pooling of ", in, " pixels to ", out);
   }
-  return node.emit("concat", parts, {{"axis", std::int64_t{axis}}});
+  Tensor pixels(DType::i64, Shape("a", {checked_mul(out, length)}));
+  Ints weighted(at(node.shape(x).rank()) + 1, 1);
+  weighted[at(axis)] = out;
+  weighted[at(axis) + 1] = length;
+  Tensor weights(DType::f32,
+                 Shape(std::string_view("abcdefgh").substr(0, weighted.size()), weighted));
+  for (std::int64_t i = 0; i < out; ++i) {
+    const std::int64_t begin = i * in / out, count = ceil_div((i + 1) * in, out) - begin;
+    for (std::int64_t k = 0; k < length; ++k) {
+      const auto of_window =
+          static_cast<float>(k + 1 < count ? count : count * (length - count + 1));
+      pixels.as<std::int64_t>()[at(i * length + k)] = begin + std::min(k, count - 1);
+      weights.as<float>()[at(i * length + k)] = 1 / of_window;
+    }
+  }
+  Ints rows = extents_of(node.shape(x)), merged = rows;
+  rows[at(axis)] = out;
+  rows.insert(rows.begin() + axis + 1, length);
+  merged[at(axis)] = out;
+  ValueId y = node.reshape(
+      node.emit("gather", {x, node.constant(std::move(pixels))}, {{"axis", std::int64_t{axis}}}),
+      rows);
+  const bool mean = pool.reduction == "reduce_mean";
+  if (mean) y = node.emit("mul", {y, node.constant(std::move(weights))});
+  y = node.emit(mean ? "reduce_sum" : pool.reduction, {y},
+                {{"axes", Ints{axis + 1}}, {"keepdims", std::int64_t{1}}});
+  return node.reshape(y, merged);
 }
 
 /// Where the windows are alike, they are those of a plain pool.
@@ -81,6 +107,39 @@ ValueId adaptive(ImportNode& node, const NcnnParams& p, const Pool& pool, ValueI
   return x;
 }
 
+bool states_pads(const Pool& pool) {
+  const auto stated = [](std::int64_t v) { return v != 0; };
+  return std::ranges::any_of(pool.before, stated) || std::ranges::any_of(pool.after, stated);
+}
+
+/// A mean that pads as SAME says and leaves out as many pixels at the ends of the result as the
+/// file states as its padding.
+ValueId stated_within_same(ImportNode& node, const Pool& pool, ValueId x, bool upper) {
+  const Shape shape = node.shape(x);
+  Ints before, after, axes, starts, ends, pads = pool.before;
+  for (std::size_t i = 0; i < pool.kernel.size(); ++i) {
+    const std::int64_t in = shape[static_cast<int>(i) + 2];
+    if (pool.strides[i] < 1) fail(ErrorCode::bad_input, "its stride is ", pool.strides[i]);
+    if (pool.before[i] < 0 || pool.after[i] < 0) {
+      fail(ErrorCode::bad_input, "its padding is negative");
+    }
+    const std::int64_t total = std::max<std::int64_t>(
+        checked_add((in - 1) / pool.strides[i] * pool.strides[i], pool.kernel[i]) - in, 0);
+    before.push_back(upper ? total / 2 : total - total / 2);
+    after.push_back(total - before.back());
+    axes.push_back(static_cast<std::int64_t>(i) + 2);
+    starts.push_back(pool.before[i]);
+    ends.push_back(in + total - pool.after[i]);
+    if (ends.back() <= starts.back()) fail(ErrorCode::bad_input, "its padding leaves no pixel");
+  }
+  before.insert(before.end(), after.begin(), after.end());
+  x = node.emit("pad", {x}, {{"pads", before}, {"axes", axes}});
+  x = node.emit("slice", {x}, {{"starts", starts}, {"ends", ends}, {"axes", axes}});
+  pads.insert(pads.end(), pool.after.begin(), pool.after.end());
+  return node.emit(pool.op, {x},
+                   {{"pads", pads}, {"kernel_shape", pool.kernel}, {"strides", pool.strides}});
+}
+
 ValueId windows(ImportNode& node, const NcnnParams& p, Pool& pool, ValueId x, int axes) {
   for (const AxisIds& id : ids_of(axes)) {
     pool.kernel.push_back(p.integer(id.kernel, p.integer(kW.kernel, 0)));
@@ -93,7 +152,11 @@ ValueId windows(ImportNode& node, const NcnnParams& p, Pool& pool, ValueId x, in
   }
   Attributes attrs;
   const std::int64_t mode = p.integer(5, kFull);
-  if (mode == kSameUpper || mode == kSameLower) {
+  const bool same = mode == kSameUpper || mode == kSameLower;
+  if (same && pool.op == "average_pool" && !p.flag(6) && states_pads(pool)) {
+    return stated_within_same(node, pool, x, mode == kSameUpper);
+  }
+  if (same) {
     attrs.set("auto_pad", std::string(mode == kSameUpper ? "SAME_UPPER" : "SAME_LOWER"));
   } else if (mode == kFull || mode == kValid) {
     if (mode == kFull) fill_up(node.shape(x), pool);
@@ -106,7 +169,6 @@ ValueId windows(ImportNode& node, const NcnnParams& p, Pool& pool, ValueId x, in
   attrs.set("kernel_shape", pool.kernel);
   attrs.set("strides", pool.strides);
   // What SAME pads counts in any case.
-  const bool same = attrs.has("auto_pad");
   if (pool.op == "average_pool") attrs.set("count_include_pad", std::int64_t{same || p.flag(6)});
   return node.emit(pool.op, {x}, attrs);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ncnn's InnerProduct, Gemm, MatMul, Embed and LSTM.
+// ncnn's InnerProduct, Gemm, MatMul and Embed.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -34,14 +34,6 @@ ValueId addend(ImportNode& node, ValueId c, std::int64_t m) {
   return matrix(node, c);
 }
 
-/// Rows of gates I F O G as I O F G, which is how our lstm has them; axis 1 counts the gates.
-ValueId gates(ImportNode& node, ValueId v) {
-  Tensor order(DType::i64, Shape("a", {4}));
-  constexpr std::int64_t kOrder[] = {0, 2, 1, 3};
-  std::ranges::copy(kOrder, order.as<std::int64_t>().begin());
-  return node.emit("gather", {v, node.constant(std::move(order))}, {{"axis", std::int64_t{1}}});
-}
-
 }  // namespace
 
 void inner_product(ImportNode& node) {
@@ -62,7 +54,6 @@ void inner_product(ImportNode& node) {
 /// y = alpha * (A * B + beta * C)
 void gemm(ImportNode& node) {
   const NcnnParams p(node.attrs);
-  refuse_parameter(p, 12, "a packed output");
   int next = 0, weight = 0;
   const auto operand = [&](bool constant) {
     return constant ? node.weight(weight++) : node.in(next++);
@@ -125,37 +116,6 @@ void embed(ImportNode& node) {
   ValueId y = node.emit("gather", {rows, words}, {{"axis", std::int64_t{0}}});
   if (node.weight_count() > 1) y = node.emit("add", {y, node.weight(1)});
   node.out(y);
-}
-
-void lstm(ImportNode& node) {
-  const NcnnParams p(node.attrs);
-  constexpr std::string_view kDirections[] = {"forward", "reverse", "bidirectional"};
-  const std::int64_t direction = p.integer(2, 0), out = p.integer(0, 0);
-  if (direction < 0 || direction > 2) fail(ErrorCode::bad_input, "its direction is ", direction);
-  if (p.integer(3, out) != out) fail(ErrorCode::unsupported, "an LSTM with a projection");
-  const bool states = node.input_count() == 3;
-  node.expect(1, 3, states ? 3 : 1);
-  const std::int64_t count = direction == 2 ? 2 : 1;
-  const Shape x = node.shape(node.in(0));
-  if (x.rank() != 2)
-    fail(ErrorCode::bad_input, "its input has ", dims_of(x).size(), " dims, not 2");
-  const ValueId w = node.reshape(gates(node, node.weight(0)), {count, 4 * out, x[1]});
-  const ValueId r = node.reshape(gates(node, node.weight(2)), {count, 4 * out, out});
-  const ValueId b = node.reshape(gates(node, node.weight(1)), {count, 4 * out});
-  Tensor none(DType::f32, Shape("ab", {count, 4 * out}));
-  const ValueId both =
-      node.emit("concat", {b, node.constant(std::move(none))}, {{"axis", std::int64_t{1}}});
-  std::vector<ValueId> operands = {node.reshape(node.in(0), {x[0], 1, x[1]}), w, r, both};
-  if (states) {
-    operands.push_back(kNoValue);
-    for (const int i : {1, 2}) operands.push_back(node.reshape(node.in(i), {count, 1, out}));
-  }
-  const auto y =
-      node.emit_many("lstm", operands, states ? 3 : 1,
-                     {{"hidden_size", out}, {"direction", std::string(kDirections[direction])}});
-  node.out(0, node.reshape(y[0], {x[0], count * out}));
-  for (std::size_t i = 1; i < y.size(); ++i)
-    node.out(static_cast<int>(i), node.reshape(y[i], {count, out}));
 }
 
 }  // namespace stowage::ncnn

@@ -28,7 +28,11 @@ void inner_product(ImportNode& node);
 void gemm(ImportNode& node);
 void matmul(ImportNode& node);
 void embed(ImportNode& node);
+
+// recurrent.cc
 void lstm(ImportNode& node);
+void gru(ImportNode& node);
+void rnn(ImportNode& node);
 
 // attention.cc
 void multi_head_attention(ImportNode& node);

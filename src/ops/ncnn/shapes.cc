@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "ops/ncnn/blob.h"
+#include "ops/ncnn/expression.h"
 #include "ops/ncnn/rules.h"
 
 namespace stowage::ncnn {
@@ -52,41 +53,56 @@ void split(ImportNode& node) {
   for (int i = 0; i < node.output_count(); ++i) node.out(i, node.in(0));
 }
 
+/// Inputs beyond the outputs are what somebody wants to look at (ncnn_outputs).
 void noop(ImportNode& node) {
-  node.expect(node.output_count(), node.output_count(), node.output_count());
+  node.expect(node.output_count(), kAnyNumber, node.output_count());
   for (int i = 0; i < node.output_count(); ++i) node.out(i, node.in(i));
 }
 
-/// An extent of 0 is the input's of the same name, one of -1 what is left.
+namespace {
+
+/// As the parameters or an expression say, outermost first: 0 is the input's extent of the same
+/// name, -1 what is left.
+Ints said_extents(ImportNode& node, const NcnnParams& p) {
+  if (p.has(6)) {
+    Ints said = evaluate(node, p, 6);  // w h c, or w h d c
+    if (said.size() > kMostDims) fail(ErrorCode::bad_input, "it names ", said.size(), " extents");
+    std::ranges::reverse(said);
+    return said;
+  }
+  Ints said;
+  for (const int id : dim_ids(named_dims(p, NcnnParams::kNone))) {
+    said.push_back(p.integer(id, NcnnParams::kNone));
+  }
+  if (named_dims(p, NcnnParams::kNone) == 0) fail(ErrorCode::bad_input, "it names no extent");
+  return said;
+}
+
+}  // namespace
+
+/// Inputs behind the first are looked at by an expression.
 void reshape(ImportNode& node) {
   const NcnnParams p(node.attrs);
-  if (p.has(6)) fail(ErrorCode::unsupported, "a shape that is an expression (parameter 6)");
-  refuse_parameter(p, 3, "a Reshape that permutes");
-  for (const int id : {12, 13}) {
-    if (p.integer(id, 233) != 233)
-      fail(ErrorCode::unsupported, "a batch axis (parameter ", id, ")");
-  }
-  node.expect(1, 1);
+  node.expect(1, p.has(6) ? kAnyNumber : 1);
   const ValueId x = node.in(0);
   const Sizes sizes = sizes_of(node.shape(x));
   const std::int64_t elements = node.shape(x).elements();
-  const std::size_t count = named_dims(p, NcnnParams::kNone);
-  if (count == 0) fail(ErrorCode::bad_input, "it names no extent");
-  Ints dims;
+  Ints dims = said_extents(node, p);
+  const std::vector<int> ids = dim_ids(dims.size());
   int free = -1;
   std::int64_t known = 1;
-  for (const int id : dim_ids(count)) {
-    std::int64_t e = p.integer(id, NcnnParams::kNone);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    std::int64_t& e = dims[i];
+    const int id = ids[i];
     if (e == 0) e = id == kW ? sizes.w : id == kH ? sizes.h : id == kD ? sizes.d : sizes.c;
     if (e == -1) {
       if (free >= 0) fail(ErrorCode::bad_input, "it leaves two extents open");
-      free = static_cast<int>(dims.size());
+      free = static_cast<int>(i);
     } else if (e < 0) {
-      fail(ErrorCode::bad_input, "its parameter ", id, " is ", e);
+      fail(ErrorCode::bad_input, "an extent of it is ", e);
     } else {
       known = checked_mul(known, e);
     }
-    dims.push_back(e);
   }
   if (free >= 0) {
     if (known == 0 || elements % known != 0) {
