@@ -113,10 +113,8 @@ std::int64_t Plan::device_bytes() const {
   for (const Step& step : steps) {
     if (step.kind != Step::Kind::call || !on_device(step)) continue;
     const StepViews views(*this, step.in, step.out);
-    for (const Launch::Table& table : step.call.launch(views.args()).tables) {
-      bytes += std::visit(
-          [](const auto& data) { return static_cast<std::int64_t>(data.size() * sizeof(data[0])); },
-          table.data);
+    for (const Launch::Table& table : step.call.launch(views.args_without_constants()).tables) {
+      bytes += static_cast<std::int64_t>(table.bytes);
     }
   }
   return bytes;
