@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/deploy.h"
 #include "cli/model.h"
+#include "cli/plan_files.h"
 #include "stowage/plan.h"
 
 namespace stowage::cli {
@@ -23,6 +24,7 @@ constexpr int kMostRuns = 1'000'000;
 
 struct BenchOptions : ModelOptions {
   std::string deploy, deployed_model;
+  PlanFiles files;  ///< with the times of steps
   int runs = 20, warmup = 3;
   bool json = false, layers = false;
 };
@@ -117,7 +119,7 @@ class Bench {
     }
     // In runs of their own, for the clock between steps takes time itself.
     for (int i = 0; i < std::min(options.runs, 5); ++i) samples.steps.push_back(conversions());
-    if (options.layers) samples.layers = layers(std::min(options.runs, 20));
+    if (options.layers || options.files.any()) samples.layers = layers(std::min(options.runs, 20));
     return samples;
   }
 
@@ -225,7 +227,7 @@ int run(BenchOptions options, std::ostream& out) {
   ModelPorts model = model_ports(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
   check_device(options, false);
-  options.profile = options.layers;
+  options.profile = options.layers || options.files.any();
   open_device(options);
   if (deployment.has_value() && !options.json) out << deployment_notes(*deployment, options);
   const auto bind = [&] {
@@ -241,8 +243,10 @@ int run(BenchOptions options, std::ostream& out) {
   const double average = std::accumulate(samples.whole.begin(), samples.whole.end(), 0.0) /
                          static_cast<double>(samples.whole.size());
   const std::string name = model_name(options.model);
+  const std::string wrote = write_plan_files(options.files, plan, name, samples.layers);
   if (!options.json) {
-    out << fmt::format("{:>20}  min = {:7.2f}  max = {:7.2f}  avg = {:7.2f}  median = {:7.2f}\n",
+    out << wrote
+        << fmt::format("{:>20}  min = {:7.2f}  max = {:7.2f}  avg = {:7.2f}  median = {:7.2f}\n",
                        one_line(name), least, most, average, median(samples.whole));
     if (options.layers) out << layers_text(plan, samples.layers);
     return 0;
@@ -291,6 +295,7 @@ Command add_bench(CLI::App& app, const Streams& streams) {
                     "Tell the time of each step, too; on a device it measures itself then, which "
                     "makes a run a little slower");
   command->add_flag("--json", options->json, "Print JSON and nothing else");
+  add_plan_files(command, options->files, "; with the measured time of each step");
   std::ostream& out = streams.out;
   return {command, [options, &out] { return run(*options, out); }};
 }

@@ -110,6 +110,9 @@ if(TARGET stowage_main)
            $<TARGET_FILE:stowage_main> ${PROJECT_SOURCE_DIR}/models/upscale_x2.onnx
            --shape image=1,3,48,64)
   set_tests_properties(plan_html PROPERTIES SKIP_REGULAR_EXPRESSION "skipped:" TIMEOUT 300)
+  add_test(NAME model_explorer COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/suite/check_model_explorer.py
+           $<TARGET_FILE:stowage_main> ${PROJECT_SOURCE_DIR}/models/upscale_x2.onnx --shape image=1,3,48,64)
+  set_tests_properties(model_explorer PROPERTIES SKIP_REGULAR_EXPRESSION "skipped:" TIMEOUT 300)
   add_test(NAME models_ncnn COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/check_ncnn.sh
            $<TARGET_FILE:stowage_main> "${STOWAGE_TEST_DATA}")
   add_test(NAME onnx_recurrent COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/check_onnx_recurrent.sh

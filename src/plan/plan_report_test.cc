@@ -73,6 +73,48 @@ TEST(PlanReport, StepsAreThoseOfARun) {
   }
 }
 
+TEST(PlanReport, StepsSayWhoseTheyAre) {
+  const PlanReport r = report(*make_plan(net()));
+  std::set<int> nodes;
+  for (const NodeReport& n : r.nodes) nodes.insert(n.node);
+  std::set<int> conversions;
+  for (const PlanReport::Step& step : r.steps) {
+    if (step.kind == PlanReport::Step::Kind::call) {
+      EXPECT_EQ(nodes.count(step.node), 1u) << step.name;
+      EXPECT_EQ(step.conversion, -1);
+      continue;
+    }
+    EXPECT_EQ(step.node, -1);
+    ASSERT_GE(step.conversion, 0) << step.name;
+    EXPECT_EQ(r.conversions.at(static_cast<std::size_t>(step.conversion)).value, step.name);
+    EXPECT_TRUE(conversions.insert(step.conversion).second) << "two steps are one conversion";
+  }
+}
+
+TEST(PlanReport, TellsWhatANodeWasAskedToDo) {
+  Net n;
+  const ValueId x = n.input({1, 8, 6, 6});
+  const ValueId a = n.conv(x, 8, 16);
+  Attributes window;
+  window.set("kernel_shape", Ints{2, 2});
+  window.set("strides", Ints{2, 2});
+  const auto graph = n.finish({n.add("max_pool", {n.add("relu", {a})}, window)});
+  simplify(*graph);
+  const PlanReport r = report(*make_plan(graph));
+  ASSERT_EQ(r.nodes.size(), 2u);
+  const auto detail = [](const NodeReport& node, std::string_view name) -> std::string {
+    for (const NodeReport::Detail& d : node.details) {
+      if (d.name == name) return d.value;
+    }
+    return "";
+  };
+  EXPECT_EQ(detail(r.nodes[0], "posts"), "relu");
+  EXPECT_EQ(detail(r.nodes[0], "strides"), "1, 1") << "known, though nobody said so";
+  EXPECT_EQ(detail(r.nodes[1], "kernel_shape"), "2, 2");
+  EXPECT_EQ(detail(r.nodes[1], "strides"), "2, 2");
+  EXPECT_EQ(r.nodes[1].inputs[0].shape, Shape("nchw", {1, 16, 6, 6}));
+}
+
 TEST(PlanReport, BlocksShareNoByteWhileBothAreInUse) {
   const PlanReport r = report(*make_plan(net()));
   ASSERT_FALSE(r.arena.empty());
