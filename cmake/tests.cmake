@@ -104,7 +104,7 @@ if(TARGET stowage_main AND NOT STOWAGE_SANITIZE)
   add_test(NAME docs COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/suite/docs.py
            ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
   add_test(NAME docs_rules COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/suite/docs_test.py)
-  set_tests_properties(docs PROPERTIES TIMEOUT 600)
+  set_tests_properties(docs PROPERTIES TIMEOUT 900)
 endif()
 if(TARGET stowage_main)
   if(TARGET stowage_opencl AND NOT STOWAGE_SANITIZE STREQUAL thread)
