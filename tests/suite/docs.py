@@ -16,7 +16,8 @@ Any other block is an error. Of what is printed, and what a page says is printed
 
   - a line ... stands for any number of lines, and ... between words for any number of words,
   - spaces between words count as one,
-  - a number before us, ms, s, %, GB/s or GFLOP/s, and one behind min =, max =, avg = or median =, may be any other,
+  - a number before us, ms, s, %, GB/s or GFLOP/s, and one behind min =, max =, avg = or median =, may be any other, and
+    us, ms and s are the same,
   - other numbers with a decimal point may differ by one part in a hundred, or by 0.005,
   - nChw4c, nChw8c and nChw16c are the same: blocks are as wide as the vectors of the machine.
 """
@@ -75,12 +76,16 @@ def blocks(page):
 
 _NUMBER = re.compile(r"([^\d.+-]*)([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(\D*)")
 _UNITS = {"us", "ms", "s", "%", "GB/s", "GFLOP/s"}
+_TIME = re.compile(r"(us|ms|s)([,;:)]*)")
 
 
 def same_word(want, got, before, after):
     lanes = re.compile(r"nChw(4|8|16)c")
     if lanes.sub("nChw*c", want) == lanes.sub("nChw*c", got):
         return True
+    a, b = _TIME.fullmatch(want), _TIME.fullmatch(got)
+    if a and b:
+        return a[2] == b[2]
     a, b = _NUMBER.fullmatch(want), _NUMBER.fullmatch(got)
     if not a or not b or a[1] != b[1] or a[3] != b[3]:
         return False
