@@ -99,6 +99,13 @@ if(TARGET example_detect)
            ${PROJECT_BINARY_DIR}/examples "${STOWAGE_TEST_DATA}")
   set_tests_properties(examples PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no test data" TIMEOUT 300)
 endif()
+if(TARGET stowage_main AND NOT STOWAGE_SANITIZE)
+  # The pages of docs/tasks, followed from an installed tree.
+  add_test(NAME docs COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/suite/docs.py
+           ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+  add_test(NAME docs_rules COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/suite/docs_test.py)
+  set_tests_properties(docs PROPERTIES TIMEOUT 900)
+endif()
 if(TARGET stowage_main)
   if(TARGET stowage_opencl AND NOT STOWAGE_SANITIZE STREQUAL thread)
     # A loader without a driver, and none at all, are no errors.

@@ -40,6 +40,9 @@ CLEAN = {
     "cli/main.cc": SPDX + '#include <cstdio>\n\n#include "base/text.h"\n\nint main() { return std::puts("NCHW or nChw16c"); }\n',
     "tests/builder.h": SPDX + '#pragma once\n\n#include "graph/op_def.h"\n',
     "tests/run.sh": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\nset -eu\necho \"$1\"\n",
+    "docs/README.md": "# First\n\n[Next](next.md#a-part), [tools](../tools), [out](https://a.b/c.md), `[no](link.md)`\n\n"
+                      "```sh\n# no heading, and [no](link.md)\n```\n",
+    "docs/next.md": "# Next\n\n## A part\n\n[here](#next) ![a file](../tools/report.py) [tool](../tools/report.py)\n",
     "tools/report.py": "# SPDX-License-Identifier: Apache-2.0\nprint(1)\n",
 }
 
@@ -113,10 +116,10 @@ BREACHES = [
     ("comments", "'TODO'", {"src/base/text.cc": SPDX + "\nint a;  // TODO\n"}),
     ("comments", "'used to be'", {"src/base/text.cc": SPDX + "\nint a;  // used to be a float\n"}),
     ("comments", "'was renamed'", {"tests/run.sh": "+# It was renamed.\n"}),
-    ("speaks_of_itself", "'/home/me/'", {"docs/a.md": "See /home/me/notes.\n"}),
+    ("speaks_of_itself", "'/home/me/'", {"docs/next.md": "+\nSee /home/me/notes.\n"}),
     ("speaks_of_itself", "'issue 12'", {"src/base/text.cc": SPDX + "\nint a;  // see issue 12\n"}),
     ("words", "'Door': say 'model input'", {"src/base/text.cc": SPDX + "\nstruct FrontDoor {};\n"}),
-    ("words", "'door': say 'model input'", {"docs/a.md": "What comes in at the door.\n"}),
+    ("words", "'door': say 'model input'", {"docs/next.md": "+\nWhat comes in at the door.\n"}),
     ("words", "'door' in the file's name", {"cli/io/doors.cc": SPDX}),
     ("words", "'twin': say 'reference'", {"src/base/text_test.cc": SPDX + "\nint twin_offset(int i);\n"}),
     ("words", "'roof': say 'peak'", {"cli/main.cc": '+\nconst char* const kHelp = "Share of the roof";\n'}),
@@ -124,6 +127,12 @@ BREACHES = [
     ("words", "'past the caches': say 'non-temporal'", {"src/base/text.cc": SPDX + "\nint a;  // written past the caches\n"}),
     ("words", "'asks for lines': say 'prefetch'", {"README.md": "A store asks for lines early.\n"}),
     ("words", "'Apart' in a name", {"src/base/text.cc": SPDX + "\nclass Apart {};  // two bytes apart\n"}),
+    ("links", "docs/next.md:7: 'lost.md' is no file", {"docs/next.md": "+\n[lost](lost.md)\n"}),
+    ("links", "'../../a.md' is no file", {"docs/next.md": "+\n[out of the repository](../../a.md)\n"}),
+    ("links", "'README.md#second': docs/README.md has no such heading", {"docs/next.md": "+\n[lost](README.md#second)\n"}),
+    ("links", "'#no-heading-and-nolink': docs/README.md has no such heading",
+     {"docs/README.md": "+\n[lost](#no-heading-and-nolink)\n"}),
+    ("links", "docs/alone.md:1: no link leads here", {"docs/alone.md": "# Alone\n\n[but](README.md)\n"}),
     ("formatting", "clang-format", {"src/base/text.cc": SPDX + "\nint   a ;\n"}),
     ("shell", "SC2086", {"tests/run.sh": "+echo $2\n"}),
 ]

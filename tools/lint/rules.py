@@ -7,6 +7,7 @@ import subprocess
 
 import allowances
 from layouts import is_layout, tables as layout_tables
+from links import anchors, links, local, resolve
 
 MOST_FILE_LINES = 600
 MOST_FUNCTION_LINES = 100
@@ -359,6 +360,44 @@ def check_words(tree):
         for pattern, instead in _NAMES if file.is_cpp else ():
             for line, m in file.matches(pattern):
                 yield file.path, line, f"'{m[0]}' in a name: say {instead}"
+
+
+# Pages.
+
+FIRST_PAGE = "docs/README.md"
+
+
+def page_of(tree, path):
+    """A page, or that of a folder, which its README.md is."""
+    return tree.find(path) or tree.find(f"{path}/README.md")
+
+
+@rule("links", f"A link of a page leads to a file and a heading that are there, and {FIRST_PAGE} leads to every page of docs.")
+def check_links(tree):
+    pages = {f.path: f for f in tree.files if f.suffix == ".md"}
+    led = {}
+    for file in pages.values():
+        led[file.path] = set()
+        for line, link in links(file.text):
+            if not local(link):
+                continue
+            path, anchor = resolve(file.path, link)
+            page = page_of(tree, path)
+            if path.startswith("..") or not (tree.root / path).exists():
+                yield file.path, line, f"'{link}' is no file"
+            elif page is not None and page.path in pages:
+                led[file.path].add(page.path)
+                if anchor and anchor not in anchors(page.text):
+                    yield file.path, line, f"'{link}': {page.path} has no such heading"
+    if FIRST_PAGE not in pages:
+        return
+    reached, next_pages = set(), {FIRST_PAGE}
+    while next_pages:
+        reached |= next_pages
+        next_pages = set().union(*(led[p] for p in next_pages)) - reached
+    for path in sorted(pages):
+        if path.startswith("docs/") and path not in reached:
+            yield path, 1, f"no link leads here from {FIRST_PAGE}"
 
 
 # Other programs.
