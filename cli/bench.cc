@@ -77,9 +77,10 @@ struct Times {
 };
 
 struct Samples {
-  std::vector<double> whole, ports, steps;
+  std::vector<double> whole, ports;
   double first = 0;
-  std::vector<double> layers;  ///< microseconds of each step; a device's as it measures them
+  std::vector<double> layers;  ///< microseconds of each step, a median
+  double convert = 0;          ///< milliseconds of those that convert
 };
 
 double at(std::vector<double> values, double fraction) {
@@ -117,9 +118,7 @@ class Bench {
       samples.whole.push_back(times.whole);
       samples.ports.push_back(times.ports);
     }
-    // In runs of their own, for the clock between steps takes time itself.
-    for (int i = 0; i < std::min(options.runs, 5); ++i) samples.steps.push_back(conversions());
-    if (options.layers || options.files.any()) samples.layers = layers(std::min(options.runs, 20));
+    profile(std::min(options.runs, options.layers || options.files.any() ? 20 : 5), samples);
     return samples;
   }
 
@@ -139,44 +138,20 @@ class Bench {
     return {whole, given + (whole - ran)};
   }
 
-  /// Milliseconds of the conversion steps inside one run.
-  double conversions() {
-    double sum = 0, last = 0;
-    Stopwatch watch;
-    session_.on_step([&](int step) {
-      const double now = watch.ms();
-      const PlanReport::Step& done = plan_.steps[static_cast<std::size_t>(step)];
-      if (done.kind == PlanReport::Step::Kind::convert) sum += now - last;
-      last = watch.ms();
-    });
-    watch = Stopwatch();
-    session_.run();
-    session_.on_step(nullptr);
-    return sum;
-  }
-
-  /// Medians over some runs.
-  std::vector<double> layers(int runs) {
+  /// In runs of their own, for the clock between steps takes time itself.
+  void profile(int runs, Samples& samples) {
     std::vector<std::vector<double>> all(plan_.steps.size());
+    session_.profile(true);
     for (int r = 0; r < runs; ++r) {
-      Stopwatch watch;
-      double last = 0;
-      session_.on_step([&](int step) {
-        const double now = watch.ms();
-        all[static_cast<std::size_t>(step)].push_back((now - last) * 1e3);
-        last = watch.ms();
-      });
-      watch = Stopwatch();
       session_.run();
-      session_.on_step(nullptr);
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        const double us = session_.step_us(static_cast<int>(i));
-        if (us >= 0) all[i].back() = us;
-      }
+      for (std::size_t i = 0; i < all.size(); ++i) all[i].push_back(session_.step_us()[i]);
     }
-    std::vector<double> out;
-    for (const std::vector<double>& one : all) out.push_back(median(one));
-    return out;
+    session_.profile(false);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      samples.layers.push_back(median(all[i]));
+      const bool converts = plan_.steps[i].kind == PlanReport::Step::Kind::convert;
+      if (converts) samples.convert += samples.layers[i] / 1e3;
+    }
   }
 
   const PlanReport& plan_;
@@ -263,7 +238,7 @@ int run(BenchOptions options, std::ostream& out) {
   json["p90_ms"] = at(samples.whole, 0.9);
   json["avg_ms"] = average;
   json["first_ms"] = samples.first;
-  json["convert_ms"] = median(samples.ports) + median(samples.steps);
+  json["convert_ms"] = median(samples.ports) + samples.convert;
   json["import_ms"] = loaded.import_ms;
   json["plan_ms"] = loaded.plan_ms;
   json["peak_bytes"] = plan.arena_bytes + plan.weight_bytes;

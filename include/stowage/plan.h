@@ -89,7 +89,7 @@ struct PlanReport {
   std::vector<NodeReport> nodes;              ///< in the order in which they run
   std::vector<ConversionReport> conversions;  ///< of inputs and outputs, too
 
-  /// What a run does, one after the other; Session::on_step counts them.
+  /// What a run does, one after the other; Session::step_us has the time of each.
   struct Step {
     enum class Kind { convert, call } kind = Kind::call;
     std::string name;    ///< of the node, or of the value that is converted

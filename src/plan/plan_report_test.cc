@@ -55,22 +55,27 @@ TEST(PlanReport, TellsConstantsFromComputedValues) {
   }
 }
 
-// Session::on_step counts the steps of the report.
+// Session::step_us has a time for each.
 TEST(PlanReport, StepsAreThoseOfARun) {
   const auto plan = make_plan(net());
   const PlanReport r = report(*plan);
+  for (const PlanReport::Step& step : r.steps) {
+    const bool convert = step.kind == PlanReport::Step::Kind::convert;
+    EXPECT_EQ(step.kernel.empty(), convert) << step.name;
+    EXPECT_FALSE(step.name.empty());
+  }
   Session session(plan);
   session.set_input(0, Tensor(DType::f32, session.inputs()[0].shape).view());
-  std::vector<int> seen;
-  session.on_step([&](int step) { seen.push_back(step); });
   session.run();
-  ASSERT_EQ(seen.size(), r.steps.size());
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    EXPECT_EQ(seen[i], static_cast<int>(i));
-    const bool convert = r.steps[i].kind == PlanReport::Step::Kind::convert;
-    EXPECT_EQ(r.steps[i].kernel.empty(), convert) << r.steps[i].name;
-    EXPECT_FALSE(r.steps[i].name.empty());
-  }
+  session.profile(true);
+  EXPECT_TRUE(session.step_us().empty());
+  session.run();
+  ASSERT_EQ(session.step_us().size(), r.steps.size());
+  const std::vector<double> measured(session.step_us().begin(), session.step_us().end());
+  for (const double us : measured) EXPECT_GT(us, 0);
+  session.profile(false);
+  session.run();
+  EXPECT_TRUE(std::ranges::equal(session.step_us(), measured));
 }
 
 TEST(PlanReport, StepsSayWhoseTheyAre) {
