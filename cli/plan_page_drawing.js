@@ -40,7 +40,8 @@ function card(item) {
   item.words = make("text", {class: "band-text", x: 9, y: kHigh - 6.5},
                     `${cut(item.layout, Math.max(8, 29 - shape.length))}  ${cut(shape, 20)}`);
   item.clock = make("text", {class: "time", x: kWide - 9, y: 18, "text-anchor": "end"});
-  const group = make("g", {class: "item " + (item.kind === "node" ? "node" : "port " + item.kind), tabindex: -1, role: "button",
+  const group = make("g", {class: "item " + (item.kind === "node" ? "node" : "port " + item.kind), tabindex: -1,
+      role: "button",
       transform: `translate(${item.x - kWide / 2} ${yOf(item) - kHigh / 2})`,
       "aria-label": `${item.what}, ${item.how}, ${item.layout}, ${shape}`},
     make("title", {}, `${item.name}\n${item.what}: ${item.how}\n${item.layout}  ${shape}`),
@@ -151,7 +152,8 @@ window.addEventListener("pointermove", e => {
     const other = [...touches.values()].find(t => t.pointerId !== e.pointerId), box = svg.getBoundingClientRect();
     const was = Math.hypot(before.clientX - other.clientX, before.clientY - other.clientY);
     const is = Math.hypot(e.clientX - other.clientX, e.clientY - other.clientY);
-    if (was > 0) zoom(is / was, (e.clientX + other.clientX) / 2 - box.left, (e.clientY + other.clientY) / 2 - box.top);
+    if (was > 0) zoom(is / was, (e.clientX + other.clientX) / 2 - box.left,
+        (e.clientY + other.clientY) / 2 - box.top);
   }
   touches.set(e.pointerId, e);
 });

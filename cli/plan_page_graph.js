@@ -14,7 +14,8 @@ function make(tag, attributes, ...children) {
 }
 
 const time = us => us >= 1000 ? (us / 1000).toFixed(2) + " ms" : us.toFixed(us < 10 ? 2 : 1) + " \u00b5s";
-const size = b => b < 1024 ? b + " B" : b < 1048576 ? (b / 1024).toFixed(1) + " KiB" : (b / 1048576).toFixed(1) + " MiB";
+const size = b => b < 1024 ? b + " B"
+  : b < 1048576 ? (b / 1024).toFixed(1) + " KiB" : (b / 1048576).toFixed(1) + " MiB";
 const cut = (s, n) => s.length > n ? s.slice(0, n - 1) + "\u2026" : s;
 const extents = shape => shape.length ? shape.join("\u00d7") : "scalar";
 const measured = data.measured_us !== undefined;
@@ -62,8 +63,10 @@ function portItem(kind, port) {
 for (const port of data.inputs) producer.set(port.id, {item: portItem("input", port), layout: port.layout});
 for (const node of data.nodes) {
   const first = node.outputs[0] || {layout: "", shape: []};
-  const item = {kind: "node", name: node.name, what: node.op, how: summary(node), layout: first.layout, shape: first.shape,
-                node, us: node.measured_us === undefined ? (measured ? 0 : node.cost_us) : node.measured_us, in: [], out: []};
+  const item = {kind: "node", name: node.name, what: node.op, how: summary(node), layout: first.layout,
+      shape: first.shape,
+                node, us: node.measured_us === undefined ? (measured ? 0 : node.cost_us) : node.measured_us, in: [],
+                    out: []};
   items.push(item);
   for (const o of node.outputs) producer.set(o.id, {item, layout: o.layout});
   for (const i of node.inputs) if (!i.constant) read(i.id, item, i.layout);
@@ -161,7 +164,8 @@ function heatLook(share) {
   return {colour: kHeat[heat], ink: heat === kHeat.length - 1 ? "#ffffff" : "#000000", pattern: 0};
 }
 // Marks on a tile of 8 x 8, for patterns 1, 2, ...; in black or white, whichever the colour takes.
-const kPatterns = ["M-2 2L2-2M0 8L8 0M6 10L10 6", "M2 2h2v2h-2zM6 6h2v2h-2z", "M-2 6L2 10M0 0L8 8M6-2L10 2", "M0 2h8M0 6h8",
+const kPatterns = ["M-2 2L2-2M0 8L8 0M6 10L10 6", "M2 2h2v2h-2zM6 6h2v2h-2z", "M-2 6L2 10M0 0L8 8M6-2L10 2",
+    "M0 2h8M0 6h8",
                    "M2 0v8M6 0v8", "M0 4h8M4 0v8", "M0 0L8 8M8 0L0 8"];
 function patterns() {
   const defs = make("defs");
