@@ -64,7 +64,9 @@ TEST(Completion, BashCompletesCommandsOptionsAndValues) {
     EXPECT_EQ(status, 0);
     const std::string first = out.substr(0, out.find('\n'));
     EXPECT_EQ(first, c.first);
-    if (*c.absent != '\0') EXPECT_EQ(("\n" + out).find(text("\n", c.absent, "\n")), out.npos);
+    if (*c.absent != '\0') {
+      EXPECT_EQ(("\n" + out).find(text("\n", c.absent, "\n")), out.npos);
+    }
   }
 }
 
