@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/deploy.h"
 #include "cli/model.h"
+#include "cli/plan_files.h"
 #include "stowage/plan.h"
 
 namespace stowage::cli {
@@ -23,6 +24,7 @@ constexpr int kMostRuns = 1'000'000;
 
 struct BenchOptions : ModelOptions {
   std::string deploy, deployed_model;
+  PlanFiles files;  ///< with the times of steps
   int runs = 20, warmup = 3;
   bool json = false, layers = false;
 };
@@ -75,9 +77,10 @@ struct Times {
 };
 
 struct Samples {
-  std::vector<double> whole, ports, steps;
+  std::vector<double> whole, ports;
   double first = 0;
-  std::vector<double> layers;  ///< microseconds of each step; a device's as it measures them
+  std::vector<double> layers;  ///< microseconds of each step, a median
+  double convert = 0;          ///< milliseconds of those that convert
 };
 
 double at(std::vector<double> values, double fraction) {
@@ -115,9 +118,7 @@ class Bench {
       samples.whole.push_back(times.whole);
       samples.ports.push_back(times.ports);
     }
-    // In runs of their own, for the clock between steps takes time itself.
-    for (int i = 0; i < std::min(options.runs, 5); ++i) samples.steps.push_back(conversions());
-    if (options.layers) samples.layers = layers(std::min(options.runs, 20));
+    profile(std::min(options.runs, options.layers || options.files.any() ? 20 : 5), samples);
     return samples;
   }
 
@@ -137,44 +138,20 @@ class Bench {
     return {whole, given + (whole - ran)};
   }
 
-  /// Milliseconds of the conversion steps inside one run.
-  double conversions() {
-    double sum = 0, last = 0;
-    Stopwatch watch;
-    session_.on_step([&](int step) {
-      const double now = watch.ms();
-      const PlanReport::Step& done = plan_.steps[static_cast<std::size_t>(step)];
-      if (done.kind == PlanReport::Step::Kind::convert) sum += now - last;
-      last = watch.ms();
-    });
-    watch = Stopwatch();
-    session_.run();
-    session_.on_step(nullptr);
-    return sum;
-  }
-
-  /// Medians over some runs.
-  std::vector<double> layers(int runs) {
+  /// In runs of their own, for the clock between steps takes time itself.
+  void profile(int runs, Samples& samples) {
     std::vector<std::vector<double>> all(plan_.steps.size());
+    session_.profile(true);
     for (int r = 0; r < runs; ++r) {
-      Stopwatch watch;
-      double last = 0;
-      session_.on_step([&](int step) {
-        const double now = watch.ms();
-        all[static_cast<std::size_t>(step)].push_back((now - last) * 1e3);
-        last = watch.ms();
-      });
-      watch = Stopwatch();
       session_.run();
-      session_.on_step(nullptr);
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        const double us = session_.step_us(static_cast<int>(i));
-        if (us >= 0) all[i].back() = us;
-      }
+      for (std::size_t i = 0; i < all.size(); ++i) all[i].push_back(session_.step_us()[i]);
     }
-    std::vector<double> out;
-    for (const std::vector<double>& one : all) out.push_back(median(one));
-    return out;
+    session_.profile(false);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      samples.layers.push_back(median(all[i]));
+      const bool converts = plan_.steps[i].kind == PlanReport::Step::Kind::convert;
+      if (converts) samples.convert += samples.layers[i] / 1e3;
+    }
   }
 
   const PlanReport& plan_;
@@ -225,7 +202,7 @@ int run(BenchOptions options, std::ostream& out) {
   ModelPorts model = model_ports(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
   check_device(options, false);
-  options.profile = options.layers;
+  options.profile = options.layers || options.files.any();
   open_device(options);
   if (deployment.has_value() && !options.json) out << deployment_notes(*deployment, options);
   const auto bind = [&] {
@@ -241,8 +218,10 @@ int run(BenchOptions options, std::ostream& out) {
   const double average = std::accumulate(samples.whole.begin(), samples.whole.end(), 0.0) /
                          static_cast<double>(samples.whole.size());
   const std::string name = model_name(options.model);
+  const std::string wrote = write_plan_files(options.files, plan, name, samples.layers);
   if (!options.json) {
-    out << fmt::format("{:>20}  min = {:7.2f}  max = {:7.2f}  avg = {:7.2f}  median = {:7.2f}\n",
+    out << wrote
+        << fmt::format("{:>20}  min = {:7.2f}  max = {:7.2f}  avg = {:7.2f}  median = {:7.2f}\n",
                        one_line(name), least, most, average, median(samples.whole));
     if (options.layers) out << layers_text(plan, samples.layers);
     return 0;
@@ -259,7 +238,7 @@ int run(BenchOptions options, std::ostream& out) {
   json["p90_ms"] = at(samples.whole, 0.9);
   json["avg_ms"] = average;
   json["first_ms"] = samples.first;
-  json["convert_ms"] = median(samples.ports) + median(samples.steps);
+  json["convert_ms"] = median(samples.ports) + samples.convert;
   json["import_ms"] = loaded.import_ms;
   json["plan_ms"] = loaded.plan_ms;
   json["peak_bytes"] = plan.arena_bytes + plan.weight_bytes;
@@ -291,6 +270,7 @@ Command add_bench(CLI::App& app, const Streams& streams) {
                     "Tell the time of each step, too; on a device it measures itself then, which "
                     "makes a run a little slower");
   command->add_flag("--json", options->json, "Print JSON and nothing else");
+  add_plan_files(command, options->files, "; with the measured time of each step");
   std::ostream& out = streams.out;
   return {command, [options, &out] { return run(*options, out); }};
 }

@@ -6,10 +6,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 
@@ -35,8 +37,8 @@ constexpr double kQuietMs = 1000;
 struct CheckOptions : ModelOptions {
   std::vector<std::string> folders;
   std::string deploy, deployed_model;
-  double rtol = 1e-3, atol = 1e-5;
-  std::optional<double> cosine;
+  Comparison comparison;
+  bool json = false;
 };
 
 std::vector<fs::path> entries(const fs::path& folder) {
@@ -246,10 +248,7 @@ class Case {
       const Tensor actual = by_name
                                 ? found_rows(session_->output(output), expected[k].tensor.shape())
                                 : session_->output(output);
-      const Tolerance tolerance{options_.rtol, options_.atol};
-      const std::string problem = options_.cosine.has_value()
-                                      ? dissimilarity(actual, expected[k].tensor, *options_.cosine)
-                                      : difference(actual, expected[k].tensor, tolerance);
+      const std::string problem = compared(actual, expected[k].tensor, options_.comparison);
       if (problem.empty()) continue;
       return text("output '", ports[static_cast<std::size_t>(output)].name, "' ", problem);
     }
@@ -264,56 +263,112 @@ class Case {
   std::optional<Session> session_;
 };
 
-struct Counts {
-  int passed = 0, failed = 0, skipped = 0;
+/// What became of one model.
+struct Verdict {
+  std::string result;  ///< pass, fail or skip
+  std::string why;     ///< empty: it passed
 };
 
-/// The line of one model; `check` returns what is wrong, empty when nothing is.
-std::string line_of(const std::string& name, const std::function<std::string()>& check,
-                    Counts& counts) {
-  std::string why;
+/// `check` returns what is wrong, empty when nothing is.
+Verdict judge(const std::function<std::string()>& check) {
   try {
-    why = check();
+    const std::string problem = check();
+    return {problem.empty() ? "pass" : "fail", one_line(problem)};
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::unsupported) {
-      ++counts.skipped;
-      return text("SKIP ", name, ": ", one_line(error.sentence()));
-    }
-    why = error.what();
+    if (error.code() == ErrorCode::unsupported) return {"skip", one_line(error.sentence())};
+    return {"fail", one_line(error.what())};
   } catch (const std::bad_alloc&) {
-    why = "out of memory";
+    return {"fail", "out of memory"};
   } catch (const std::exception& error) {
-    why = text("a bug in Stowage: ", error.what());
+    return {"fail", text("a bug in Stowage: ", error.what())};
   }
-  if (why.empty()) {
-    ++counts.passed;
-    return "PASS " + name;
-  }
-  ++counts.failed;
-  return text("FAIL ", name, ": ", one_line(why));
 }
 
-int finish(const Counts& counts, const Streams& streams) {
-  streams.out << fmt::format("{} passed, {} failed, {} skipped\n", counts.passed, counts.failed,
-                             counts.skipped);
-  return counts.failed > 0 ? static_cast<int>(ErrorCode::check_failed) : 0;
+Json outputs_json(const DeploymentCheck& check) {
+  Json all = Json::array();
+  for (const DeploymentCheck::Output& output : check.outputs) {
+    const double sqnr = output.closeness.sqnr_db;
+    all.push_back({{"name", output.name},
+                   {"similarity", output.closeness.similarity},
+                   {"sqnr_db", std::isfinite(sqnr) ? Json(sqnr) : Json(nullptr)},
+                   {"against", output.against}});
+  }
+  return all;
 }
+
+std::string outputs_text(const DeploymentCheck& check) {
+  std::string all;
+  for (const DeploymentCheck::Output& output : check.outputs) {
+    const double sqnr = output.closeness.sqnr_db;
+    all += fmt::format("     output {}  similarity {:.9g}  sqnr {}  against {}\n",
+                       one_line(output.name), output.closeness.similarity,
+                       sqnr == INFINITY ? "exact" : fmt::format("{:.1f} dB", sqnr),
+                       one_line(output.against));
+  }
+  return all;
+}
+
+/// A line a model, or with --json one object at the end.
+class Results {
+ public:
+  Results(bool as_json, const Streams& streams) : streams_(streams), as_json_(as_json) {
+    json_["models"] = Json::array();
+  }
+
+  void add(const std::string& name, const Verdict& verdict,
+           const DeploymentCheck* deployment = nullptr) {
+    ++(verdict.result == "pass" ? passed_ : verdict.result == "fail" ? failed_ : skipped_);
+    if (as_json_) {
+      Json json = {{"name", name}, {"result", verdict.result}};
+      if (!verdict.why.empty()) json["why"] = verdict.why;
+      if (deployment != nullptr) {
+        json["outputs"] = outputs_json(*deployment);
+        json["notes"] = note_list(deployment->notes);
+      }
+      json_["models"].push_back(std::move(json));
+      return;
+    }
+    if (deployment != nullptr) streams_.out << deployment->notes;
+    std::string word = verdict.result;
+    for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
+    streams_.out << text(word, " ", name, verdict.why.empty() ? "" : ": ", verdict.why, "\n");
+    if (deployment != nullptr) streams_.out << outputs_text(*deployment);
+    streams_.out << std::flush;
+  }
+
+  /// The exit code.
+  int finish() {
+    if (as_json_) {
+      json_["passed"] = passed_;
+      json_["failed"] = failed_;
+      json_["skipped"] = skipped_;
+      streams_.out << json_text(json_) << "\n";
+    } else {
+      streams_.out << fmt::format("{} passed, {} failed, {} skipped\n", passed_, failed_, skipped_);
+    }
+    return failed_ > 0 ? static_cast<int>(ErrorCode::check_failed) : 0;
+  }
+
+ private:
+  Streams streams_;
+  bool as_json_;
+  Json json_;
+  int passed_ = 0, failed_ = 0, skipped_ = 0;
+};
 
 /// Every model of a deployment file, or the one of --model.
-int run_deployments(const CheckOptions& options, const Streams& streams) {
+int run_deployments(const CheckOptions& options, Results& results) {
   std::vector<Deployment> list = read_deployments(options.deploy);
   if (!options.deployed_model.empty()) list = {choose_deployment(list, options.deployed_model)};
-  Counts counts;
   for (const Deployment& deployment : list) {
     DeploymentCheck check;
-    const auto act = [&] {
-      check_deployment(deployment, options, options.cosine, check);
+    const Verdict verdict = judge([&] {
+      check_deployment(deployment, options, options.comparison.cosine, check);
       return check.problem;
-    };
-    const std::string line = line_of(one_line(deployment.name), act, counts);
-    streams.out << check.notes << line << "\n" << check.details << std::flush;
+    });
+    results.add(one_line(deployment.name), verdict, &check);
   }
-  return finish(counts, streams);
+  return results.finish();
 }
 
 int run(CheckOptions options, const Streams& streams) {
@@ -322,14 +377,10 @@ int run(CheckOptions options, const Streams& streams) {
   check_device(options, !options.deploy.empty());
   parse_planner(options.planner);
   thread_count(options.threads);
-  if (!(options.rtol >= 0) || !(options.atol >= 0)) {
-    fail(ErrorCode::usage, "--rtol and --atol must be 0 or more");
-  }
-  if (options.cosine.has_value() && !(*options.cosine > 0 && *options.cosine <= 1)) {
-    fail(ErrorCode::usage, "--cosine must be above 0 and up to 1");
-  }
+  check_comparison(options.comparison);
   open_device(options);
-  if (!options.deploy.empty()) return run_deployments(options, streams);
+  Results results(options.json, streams);
+  if (!options.deploy.empty()) return run_deployments(options, results);
   std::vector<fs::path> models;
   for (const std::string& folder : options.folders) {
     if (!fs::is_directory(folder)) {
@@ -344,7 +395,6 @@ int run(CheckOptions options, const Streams& streams) {
            " and no .param, nor do its folders");
     }
   }
-  Counts counts;
   const Stopwatch watch;
   bool progress = false;
   for (std::size_t i = 0; i < models.size(); ++i) {
@@ -354,12 +404,11 @@ int run(CheckOptions options, const Streams& streams) {
       streams.err << fmt::format("\r\033[K{} of {}: {}", i + 1, models.size(), name) << std::flush;
       progress = true;
     }
-    const std::string line = line_of(
-        name, [&] { return Case(models[i], options).run(); }, counts);
+    const Verdict verdict = judge([&] { return Case(models[i], options).run(); });
     if (progress) streams.err << "\r\033[K" << std::flush;
-    streams.out << line << std::endl;
+    results.add(name, verdict);
   }
-  return finish(counts, streams);
+  return results.finish();
 }
 
 }  // namespace
@@ -377,13 +426,8 @@ Command add_check(CLI::App& app, const Streams& streams) {
       "The exit code is 1 when a folder or a model failed.");
   command->add_option("DIR", options->folders, "Folders to check")->required();
   add_deploy_options(command, options->deploy, options->deployed_model);
-  command->add_option("--rtol", options->rtol, "Relative tolerance (default 1e-3)")->type_name("X");
-  command->add_option("--atol", options->atol, "Absolute tolerance (default 1e-5)")->type_name("X");
-  command
-      ->add_option("--cosine", options->cosine,
-                   "The cosine similarity that floating-point outputs must reach, instead of "
-                   "tolerances; 0.995 suits half precision")
-      ->type_name("X");
+  add_comparison_options(command, options->comparison);
+  command->add_flag("--json", options->json, "Print one JSON object and nothing else");
   command
       ->add_option("--planner", options->planner,
                    "optimal (the default), source (every tensor in the model's own order) or rule")

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -130,6 +131,35 @@ std::string dissimilarity(const Tensor& actual, const Tensor& expected, double t
   if (std::string other = other_kind(actual, expected); !other.empty()) return other;
   if (!is_real(actual.dtype())) return difference(actual, expected, Tolerance{0, 0});
   return dissimilarity(closeness(actual, expected), "what is expected", threshold);
+}
+
+void add_comparison_options(CLI::App* command, Comparison& comparison) {
+  command->add_option("--rtol", comparison.rtol, "Relative tolerance (default 1e-3)")
+      ->type_name("X");
+  command->add_option("--atol", comparison.atol, "Absolute tolerance (default 1e-5)")
+      ->type_name("X");
+  command
+      ->add_option("--cosine", comparison.cosine,
+                   "The cosine similarity that floating-point outputs must reach, instead of "
+                   "tolerances; 0.995 suits half precision")
+      ->type_name("X");
+}
+
+void check_comparison(const Comparison& comparison) {
+  if (!(comparison.rtol.value_or(0) >= 0) || !(comparison.atol.value_or(0) >= 0)) {
+    fail(ErrorCode::usage, "--rtol and --atol must be 0 or more");
+  }
+  if (comparison.cosine.has_value() && !(*comparison.cosine > 0 && *comparison.cosine <= 1)) {
+    fail(ErrorCode::usage, "--cosine must be above 0 and up to 1");
+  }
+}
+
+std::string compared(const Tensor& actual, const Tensor& expected, const Comparison& comparison) {
+  if (comparison.cosine.has_value()) return dissimilarity(actual, expected, *comparison.cosine);
+  Tolerance tolerance;
+  tolerance.relative = comparison.rtol.value_or(tolerance.relative);
+  tolerance.absolute = comparison.atol.value_or(tolerance.absolute);
+  return difference(actual, expected, tolerance);
 }
 
 }  // namespace stowage::cli

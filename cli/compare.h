@@ -2,10 +2,15 @@
 // Whether two tensors are the same, and if not, in words where.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "stowage/tensor.h"
+
+namespace CLI {
+class App;
+}
 
 namespace stowage::cli {
 
@@ -36,5 +41,21 @@ std::string dissimilarity(const Closeness& closeness, std::string_view other, do
 
 /// As `difference`, but floating-point tensors must reach this similarity.
 std::string dissimilarity(const Tensor& actual, const Tensor& expected, double threshold);
+
+/// How --rtol, --atol and --cosine say that tensors are compared.
+struct Comparison {
+  std::optional<double> rtol, atol;  ///< not said: those of Tolerance
+  std::optional<double> cosine;      ///< in place of both
+
+  bool said() const { return rtol.has_value() || atol.has_value() || cosine.has_value(); }
+};
+
+void add_comparison_options(CLI::App* command, Comparison& comparison);
+
+/// Throws Error(usage) for numbers that are not possible.
+void check_comparison(const Comparison& comparison);
+
+/// Empty, or in words what is wrong: `difference`, or `dissimilarity` where there is a cosine.
+std::string compared(const Tensor& actual, const Tensor& expected, const Comparison& comparison);
 
 }  // namespace stowage::cli

@@ -17,47 +17,18 @@
 namespace stowage::cli {
 namespace {
 
-constexpr std::int64_t kMaxLabelFile = 16 << 20;
-
 std::vector<std::byte> head_of(const std::string& path) {
   const InputFile file(path);
-  std::vector<std::byte> head(static_cast<std::size_t>(std::min<std::int64_t>(file.size(), 8)));
+  std::vector<std::byte> head(
+      static_cast<std::size_t>(std::min<std::int64_t>(file.size(), kPictureHead)));
   file.read(0, head);
   return head;
-}
-
-/// `shape` with its axes in another order.
-Shape permuted(const Shape& shape, const std::vector<int>& order) {
-  std::vector<Axis> axes;
-  std::vector<std::int64_t> extents;
-  for (const int i : order) {
-    axes.push_back(shape.axis(i));
-    extents.push_back(shape[i]);
-  }
-  return Shape(axes, extents);
 }
 
 std::string numbers(const std::vector<float>& list) {
   std::string out;
   for (const float v : list) out += fmt::format("{}{:g}", out.empty() ? "" : ", ", v);
   return list.size() == 1 ? out : "[" + out + "]";
-}
-
-/// The indices of the largest `count` scores, the best first; what is no number comes last.
-std::vector<std::size_t> best(const std::vector<double>& values, int count) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto better = [&](std::size_t a, std::size_t b) {
-    const double x = values[a], y = values[b];
-    if (std::isnan(x) != std::isnan(y)) return std::isnan(y);
-    if (x != y && !std::isnan(x)) return x > y;
-    return a < b;
-  };
-  const auto kept = std::min<std::size_t>(order.size(), static_cast<std::size_t>(count));
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
-                    better);
-  order.resize(kept);
-  return order;
 }
 
 }  // namespace
@@ -67,7 +38,12 @@ InputData read_input(const std::string& name, const std::string& file) {
   if (extension_of(file) == "pb") {
     InputFile exists(file);
     data.tensor = tensor_from_pb_file(file);
-  } else if (looks_like_picture(head_of(file))) {
+    return data;
+  }
+  const std::vector<std::byte> head = head_of(file);
+  const std::string other = not_read(head);
+  if (!other.empty()) fail(ErrorCode::bad_input, "'", file, "' is ", other);
+  if (looks_like_picture(head)) {
     data.picture = read_picture(file);
   } else {
     data.tensor = read_npy(file);
@@ -80,15 +56,17 @@ InputData read_input(const std::string& name, const std::string& file) {
 namespace {
 
 /// The extents of an input that takes a picture.
-std::vector<std::int64_t> picture_extents(const Picture& picture, const ModelInput& input) {
+std::vector<std::int64_t> picture_extents(const Picture& picture, const ModelInput& input,
+                                          const Preprocess& how) {
   const std::optional<ImagePort> port = input.has_shape ? image_port(input.extents) : std::nullopt;
   if (!port.has_value()) {
     fail(ErrorCode::usage, "input '", input.name, "' of shape ", extents_text(input.extents),
          " takes no picture; its shape must be like [1, 3, H, W] or [1, H, W, 3]");
   }
   std::vector<std::int64_t> extents = input.extents;
-  if (port->height == 0) extents[static_cast<std::size_t>(port->height_axis)] = picture.height;
-  if (port->width == 0) extents[static_cast<std::size_t>(port->width_axis)] = picture.width;
+  const PictureFit fit = picture_fit({picture.width, picture.height}, *port, how);
+  extents[static_cast<std::size_t>(port->height_axis)] = fit.size.height;
+  extents[static_cast<std::size_t>(port->width_axis)] = fit.size.width;
   if (extents[0] < 0) extents[0] = 1;
   return extents;
 }
@@ -128,8 +106,8 @@ std::vector<std::int64_t> array_extents(const ModelOptions& options, InputData& 
 
 }  // namespace
 
-void bind_data(const ModelOptions& options, ModelPorts& model, std::vector<InputData>& data,
-               Shapes& shapes) {
+void bind_data(const ModelOptions& options, const Preprocess& how, ModelPorts& model,
+               std::vector<InputData>& data, Shapes& shapes) {
   const Formats formats = input_formats(options, names_of(model.inputs));
   for (InputData& item : data) {
     ModelInput& own = *std::find_if(model.inputs.begin(), model.inputs.end(),
@@ -143,7 +121,7 @@ void bind_data(const ModelOptions& options, ModelPorts& model, std::vector<Input
     }
     const auto said = formats.find(input.name);
     shapes[input.name] = item.picture.has_value()
-                             ? picture_extents(*item.picture, input)
+                             ? picture_extents(*item.picture, input, how)
                              : array_extents(options, item, input,
                                              said == formats.end() ? SaidFormat{} : said->second);
     own.format = input.format;
@@ -200,13 +178,10 @@ std::string give_picture(Session& session, int index, const Picture& picture,
   if (scaled && how.norm.empty()) scale.norm = {1.0f / 255};
   const Mat fitted = fit_picture(picture, *image, scale, port.dtype);
   session.set_input(index, planes_view(fitted, port.dtype, port.shape, *image));
-  const bool fits_already = picture.width == fitted.w && picture.height == fitted.h;
   const char* order = fitted.c == 1 ? "gray" : how.pixel == PixelOrder::bgr ? "bgr" : "rgb";
-  return text(picture.width, " x ", picture.height,
-              fits_already ? ""
-                           : text(how.fit == ResizeFit::letterbox ? " letterboxed" : " stretched",
-                                  " to ", fitted.w, " x ", fitted.h),
-              ", ", order, scaled ? scale_words(scale.mean, scale.norm) : ", as it is");
+  const PictureSize size{picture.width, picture.height};
+  return text(fit_words(size, picture_fit(size, *image, how), how), ", ", order,
+              scaled ? scale_words(scale.mean, scale.norm) : ", as it is");
 }
 
 }  // namespace
@@ -267,112 +242,6 @@ std::string give_input(Session& session, const InputData& data, const Preprocess
   const std::vector<float> norm = how.norm.empty() ? std::vector<float>{1} : how.norm;
   give_scaled(session, index, view, mean, norm, channels_of(port, mean, norm));
   return what + scale_words(mean, norm);
-}
-
-Tensor take_output(const Session& session, int output, DataFormat wanted) {
-  Tensor tensor = session.output(output);
-  const Port& port = session.outputs()[static_cast<std::size_t>(output)];
-  const std::vector<int> order = format_order(wanted, port.data_format, port.shape.rank());
-  if (std::is_sorted(order.begin(), order.end())) return tensor;
-  const Shape shape = permuted(tensor.shape(), order);
-  Tensor out(tensor.dtype(), shape);
-  Conversion(tensor.dtype(), tensor.mapping(), out.dtype(), out.mapping())
-      .run(tensor.data(), out.data());
-  return out;
-}
-
-OutputRange parse_output_range(std::string_view word) {
-  if (word.empty() || word == "auto") return OutputRange::automatic;
-  if (word == "0..1") return OutputRange::unit;
-  if (word == "0..255") return OutputRange::byte;
-  fail(ErrorCode::usage, "--output-range '", word, "' is unknown; choose 0..1, 0..255 or auto");
-}
-
-Picture output_picture(const Tensor& output, OutputRange range, bool bgr, const std::string& name) {
-  std::vector<std::int64_t> extents(output.shape().extents().begin(),
-                                    output.shape().extents().end());
-  Tensor tensor = output;
-  if (extents.size() == 2) extents.insert(extents.begin(), 1);
-  const std::optional<ImagePort> port = image_port(extents);
-  if (!port.has_value()) {
-    fail(ErrorCode::usage, "output '", name, "' of shape ", output.shape().extents(),
-         " is no picture; it must be like [1, 3, H, W], [1, H, W, 3] or [H, W]; use a .npy file");
-  }
-  tensor.reshape(unnamed_shape(extents));
-  if (range == OutputRange::automatic) {
-    const std::vector<double> values = values_of(tensor);
-    const bool large = std::any_of(values.begin(), values.end(), [](double v) { return v > 1.5; });
-    range = large ? OutputRange::byte : OutputRange::unit;
-  }
-  Picture picture = new_picture(port->width, port->height);
-  picture.channels = port->channels;
-  picture.pixels.resize(static_cast<std::size_t>(tensor.shape().elements()));
-  const TensorView view = picture_view(picture, tensor.shape(), *port);
-  const float norm[] = {range == OutputRange::unit ? 255.0f : 1.0f};
-  ScalarMap map;
-  map.norm = norm;
-  Conversion(tensor.dtype(), tensor.mapping(), view.dtype, view.mapping, map)
-      .run(tensor.data(), picture.pixels.data());
-  if (!bgr || picture.channels == 1) return picture;
-  Picture turned = picture;
-  MutablePixels stored = pixels_of(picture);
-  stored.format = PixelFormat::bgr;
-  convert_pixels(stored, pixels_of(turned));
-  return turned;
-}
-
-bool is_classification(const Port& port) {
-  int long_axes = 0;
-  for (int i = 0; i < port.shape.rank(); ++i) long_axes += port.shape[i] > 1;
-  return long_axes == 1;
-}
-
-std::vector<std::string> top_lines(const Tensor& scores, int count,
-                                   const std::vector<std::string>& labels) {
-  const std::vector<double> values = values_of(scores);
-  std::vector<std::string> lines;
-  for (const std::size_t i : best(values, count)) {
-    const std::string label = i < labels.size() ? "  " + labels[i] : "";
-    lines.push_back(fmt::format("{} = {:.6f}{}", i, values[i], label));
-  }
-  return lines;
-}
-
-std::vector<std::string> read_labels(const std::string& file) {
-  const Trail trail("reading", file);
-  const std::vector<std::byte> bytes = read_file(file, kMaxLabelFile);
-  std::vector<std::string> labels(1);
-  for (const std::byte b : bytes) {
-    const char c = static_cast<char>(b);
-    if (c == '\n') {
-      labels.emplace_back();
-    } else if (static_cast<unsigned char>(c) >= 32 || c == '\t') {
-      labels.back() += c == '\t' ? ' ' : c;
-    }
-  }
-  if (labels.back().empty()) labels.pop_back();
-  if (labels.empty()) fail(ErrorCode::bad_input, "the file of labels is empty; write one a line");
-  return labels;
-}
-
-std::string summary(const Tensor& tensor) {
-  double least = INFINITY, most = -INFINITY, sum = 0;
-  std::int64_t numbers = 0, others = 0;
-  for (const double v : values_of(tensor)) {
-    if (!std::isfinite(v)) {
-      ++others;
-      continue;
-    }
-    ++numbers;
-    least = std::min(least, v);
-    most = std::max(most, v);
-    sum += v;
-  }
-  std::string out = numbers == 0 ? "no numbers"
-                                 : fmt::format("min {:g}  max {:g}  mean {:g}", least, most,
-                                               sum / static_cast<double>(numbers));
-  if (others > 0) out += fmt::format("  ({} are infinite or no number)", others);
-  return out;
 }
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data on its way into a model and out of it: files, pictures, classifications.
+// Data on its way into a model: files, pictures.
 #pragma once
 
 #include <map>
@@ -26,9 +26,10 @@ InputData read_input(const std::string& name, const std::string& file);
 /// Adds what the data says about extents that the model, or `shapes`, leaves free. A leading axis
 /// of 1 may be left out: it is put back. The model's own order is each ModelInput::format, or the
 /// other one where only that fits.
-/// Throws Error(bad_input) when the data does not fit what the model fixes.
-void bind_data(const ModelOptions& options, ModelPorts& model, std::vector<InputData>& data,
-               Shapes& shapes);
+/// Throws Error(bad_input) when the data does not fit what the model fixes, and what picture_fit
+/// does.
+void bind_data(const ModelOptions& options, const Preprocess& how, ModelPorts& model,
+               std::vector<InputData>& data, Shapes& shapes);
 
 /// The input that takes a picture when none is named: of four axes before three.
 /// Throws Error(usage) when there is none.
@@ -43,30 +44,6 @@ std::optional<std::string> scaled_array(const std::vector<InputData>& data, cons
 /// `given`: the format of an array. `scaled`: (x - mean) * norm is computed of an array, too.
 std::string give_input(Session& session, const InputData& data, const Preprocess& how,
                        DataFormat given, bool scaled);
-
-/// The values as they lie in memory when read row by row, in the format that is wanted.
-Tensor take_output(const Session& session, int output, DataFormat wanted);
-
-/// Whether samples of a picture run from 0 to 1 or from 0 to 255; automatic: 0 to 1 unless a
-/// value exceeds 1.5.
-enum class OutputRange { automatic, unit, byte };
-OutputRange parse_output_range(std::string_view word);
-
-/// An output as a picture. Throws Error(usage) when its shape is none.
-Picture output_picture(const Tensor& output, OutputRange range, bool bgr, const std::string& name);
-
-/// Axes that hold more than one element are one at most: a list of scores.
-bool is_classification(const Port& port);
-
-/// "281 = 0.912345  tabby", the best first. Labels may be empty.
-std::vector<std::string> top_lines(const Tensor& scores, int count,
-                                   const std::vector<std::string>& labels);
-
-/// One label a line. Throws Error(bad_input, limit).
-std::vector<std::string> read_labels(const std::string& file);
-
-/// "min -0.5  max 3.25  mean 0.125", and how many are no numbers.
-std::string summary(const Tensor& tensor);
 
 /// The elements of a tensor without padding as numbers, as they lie.
 std::vector<double> values_of(const Tensor& tensor);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/compare.h"
 #include "cli/data.h"
 #include "cli/model.h"
 #include "stowage/error.h"
@@ -36,6 +37,7 @@ struct Deployment {
   /// What DeviceArguments would say.
   std::optional<std::string> device, memory, data_type;
   bool or_cpu = false, winograd = true;
+  std::string preprocess;            ///< what --preprocess would say
   std::vector<std::string> ignored;  ///< MACE's keys that mean nothing here
   /// "FILE:LINE: why" of values that have no effect here.
   std::vector<std::string> notes;
@@ -85,9 +87,18 @@ void check_outputs(const Deployment& deployment, std::span<const Port> ports);
 /// after open_device.
 std::string deployment_notes(const Deployment& deployment, const DeviceArguments& arguments);
 
+/// The sentences of such lines.
+std::vector<std::string> note_list(const std::string& lines);
+
 struct DeploymentCheck {
-  std::string problem;         ///< empty: none
-  std::string notes, details;  ///< a line for each note, for each output
+  struct Output {
+    std::string name, against;  ///< what it is compared with
+    Closeness closeness;
+  };
+
+  std::string problem;  ///< empty: none
+  std::string notes;    ///< a line for each
+  std::vector<Output> outputs;
 };
 
 /// Runs the model on its validation data. Outputs must reach `cosine`, or what the file says.

@@ -7,13 +7,15 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <sstream>
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "cli/compare.h"
 #include "cli/deploy.h"
 #include "cli/io/file.h"
 #include "cli/io/npy.h"
+#include "cli/io/preprocess_words.h"
+#include "cli/outputs.h"
 #include "stowage/convert.h"
 
 namespace stowage::cli {
@@ -164,6 +166,8 @@ class Case {
  private:
   std::vector<Tensor> run(const ModelOptions& options) const {
     ModelPorts model = model_ports(deployment_.model);
+    const PreprocessWords* usual = preprocess_named(deployment_.preprocess);
+    const Preprocess pictures = usual == nullptr ? Preprocess{} : parse_preprocess(*usual);
     std::vector<InputData> data;
     const auto bind = [&] {
       Shapes shapes = bound_shapes(options, &deployment_, model);
@@ -171,14 +175,14 @@ class Case {
       for (const ModelInput& input : model.inputs) {
         data.push_back(deployed_data(deployment_, input));
       }
-      bind_data(options, model, data, shapes);
+      bind_data(options, pictures, model, data, shapes);
       return shapes;
     };
     const Loaded loaded = load_model(options, prepare_model(options, model, bind));
     Session session(loaded.plan, loaded.device);
     check_outputs(deployment_, session.outputs());
     for (const InputData& item : data) {
-      give_input(session, item, Preprocess{}, said_format(loaded.input_formats, item.name), false);
+      give_input(session, item, pictures, said_format(loaded.input_formats, item.name), false);
     }
     session.run();
     std::vector<Tensor> outputs;
@@ -317,6 +321,15 @@ std::string deployment_notes(const Deployment& deployment, const DeviceArguments
   return out;
 }
 
+std::vector<std::string> note_list(const std::string& lines) {
+  std::vector<std::string> out;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) {
+    out.push_back(line.substr(line.find_first_not_of(' ', line.find(' '))));
+  }
+  return out;
+}
+
 void check_deployment(const Deployment& deployment, ModelOptions options,
                       const std::optional<double>& cosine, DeploymentCheck& out) {
   verify_deployment(deployment);
@@ -342,11 +355,7 @@ void check_deployment(const Deployment& deployment, ModelOptions options,
                                        : "--planner source";
     const Tensor expected = kept ? expected_output(deployment, output, actual[k]) : computed[k];
     const Closeness close = closeness(actual[k], expected);
-    out.details +=
-        fmt::format("     output {}  similarity {:.9g}  sqnr {}  against {}\n",
-                    one_line(output.name), close.similarity,
-                    close.sqnr_db == INFINITY ? "exact" : fmt::format("{:.1f} dB", close.sqnr_db),
-                    one_line(other));
+    out.outputs.push_back({output.name, other, close});
     if (out.problem.empty()) {
       const std::string problem = dissimilarity(close, other, threshold);
       if (!problem.empty()) out.problem = text("output '", output.name, "' ", problem);

@@ -207,7 +207,7 @@ TEST(Deploy, PlanAndBenchTakeTheShapesFormatsAndThreads) {
   const Outcome plan = stowage({"plan", "--deploy", file, "--json"});
   ASSERT_EQ(plan.code, 0) << plan.err;
   const Json p = Json::parse(plan.out);
-  EXPECT_EQ(p["inputs"][0]["shape"], "[2, 3, 4, 5]");
+  EXPECT_EQ(p["inputs"][0]["shape"], Json::parse("[2, 3, 4, 5]"));
   EXPECT_EQ(p["conversions"].size(), 0u) << plan.out;  // Relu runs in the caller's order
   const Outcome bench = stowage({"bench", "--deploy", file, "--json", "--runs", "1"});
   ASSERT_EQ(bench.code, 0) << bench.err;
@@ -215,7 +215,7 @@ TEST(Deploy, PlanAndBenchTakeTheShapesFormatsAndThreads) {
   // The command line wins.
   const Outcome other = stowage({"plan", "--deploy", file, "--json", "--shape", "1,3,2,2"});
   ASSERT_EQ(other.code, 0) << other.err;
-  EXPECT_EQ(Json::parse(other.out)["inputs"][0]["shape"], "[1, 3, 2, 2]");
+  EXPECT_EQ(Json::parse(other.out)["inputs"][0]["shape"], Json::parse("[1, 3, 2, 2]"));
 }
 
 // The same network was published twice; one file's deployment is checked with what the other

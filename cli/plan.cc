@@ -11,16 +11,18 @@
 #include "base/trail.h"
 #include "cli/cli.h"
 #include "cli/deploy.h"
-#include "cli/io/file.h"
 #include "cli/model.h"
+#include "cli/plan_files.h"
 #include "cli/plan_json.h"
+#include "cli/plan_summary.h"
 
 namespace stowage::cli {
 namespace {
 
 struct PlanCommandOptions : ModelOptions {
-  bool json = false;
-  std::string html, why_not, deploy, deployed_model;
+  bool json = false, summary = false;
+  PlanFiles files;
+  std::string why_not, deploy, deployed_model;
 };
 
 /// NODE=LAYOUT; a layout never holds '=', a name may.
@@ -58,17 +60,19 @@ int run(PlanCommandOptions options, std::ostream& out) {
   }
   // The graph stays here, so that the plan leaves its constants where they are.
   const std::shared_ptr<const Plan> plan = make_plan(prepared.graph, prepared.options);
+  const PlanReport told = report(*plan);
   const std::string name = model_name(options.model);
-  if (!options.html.empty()) {
-    OutputFile page(options.html);
-    page.write(plan_html(report(*plan), name));
-    page.commit();
-    if (!options.json) {
-      out << "wrote " << one_line(options.html) << "\n";
-      return 0;
-    }
+  const std::string wrote = write_plan_files(options.files, told, name);
+  if (options.json) {
+    out << json_text(plan_json(told, name)) << "\n";
+    return 0;
   }
-  out << (options.json ? json_text(plan_json(report(*plan), name)) + "\n" : explain(*plan));
+  out << wrote;
+  if (options.summary) {
+    out << plan_summary(told, name);
+  } else if (!options.files.any()) {
+    out << explain(*plan);
+  }
   return 0;
 }
 
@@ -84,8 +88,12 @@ Command add_plan(CLI::App& app, const Streams& streams) {
   add_model_options(command, *options);
   add_deploy_options(command, options->deploy, options->deployed_model);
   add_format_options(command, *options);
-  command->add_flag("--json", options->json, "Print JSON and nothing else");
-  command->add_option("--html", options->html, "Write one self-contained page")->type_name("FILE");
+  CLI::Option* json = command->add_flag("--json", options->json, "Print JSON and nothing else");
+  command
+      ->add_flag("--summary", options->summary,
+                 "Print ten lines: layouts, conversions, the kernels that take most time, memory")
+      ->excludes(json);
+  add_plan_files(command, options->files, "");
   command
       ->add_option("--why-not", options->why_not,
                    "What it would cost to run one operator in another layout, such as "

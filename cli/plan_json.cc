@@ -2,13 +2,22 @@
 #include "cli/plan_json.h"
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
+#include "cli/kernel_meaning.h"
+#include "cli/layout_look.h"
+#include "cli/plan_tally.h"
 
 namespace stowage::cli {
 namespace {
+
+void put_shape(Json& json, const Shape& shape) {
+  json["shape"] = std::vector<std::int64_t>(shape.extents().begin(), shape.extents().end());
+  json["axes"] = Json::array();
+  for (const Axis axis : shape.axes()) json["axes"].push_back(axis.name());
+}
 
 Json operands_json(const std::vector<NodeReport::Operand>& operands) {
   Json list = Json::array();
@@ -16,7 +25,8 @@ Json operands_json(const std::vector<NodeReport::Operand>& operands) {
     Json json;
     json["name"] = operand.name;
     json["layout"] = operand.layout;
-    json["shape"] = operand.shape;
+    put_shape(json, operand.shape);
+    json["type"] = dtype_name(operand.dtype);
     json["data_format"] = data_format_name(operand.data_format);
     json["id"] = operand.id;
     if (operand.constant) json["constant"] = true;
@@ -49,9 +59,51 @@ Json conversion_json(const ConversionReport& conversion) {
   return json;
 }
 
-Json conversions_json(const std::vector<ConversionReport>& conversions) {
+/// `measured` is empty, or has a time for each.
+Json conversions_json(const std::vector<ConversionReport>& conversions,
+                      std::span<const double> measured = {}) {
   Json list = Json::array();
-  for (const ConversionReport& c : conversions) list.push_back(conversion_json(c));
+  for (std::size_t i = 0; i < conversions.size(); ++i) {
+    list.push_back(conversion_json(conversions[i]));
+    if (i < measured.size() && measured[i] >= 0) list.back()["measured_us"] = measured[i];
+  }
+  return list;
+}
+
+Json details_json(const std::vector<NodeReport::Detail>& details) {
+  Json json = Json::object();
+  for (const NodeReport::Detail& detail : details) json[detail.name] = detail.value;
+  return json;
+}
+
+Json layouts_json(const PlanReport& plan) {
+  Json list = Json::array();
+  for (const LayoutTally& tally : tally_layouts(plan)) {
+    Json json;
+    json["layout"] = tally.layout;
+    json["tensors"] = tally.tensors;
+    json["constants"] = tally.constants;
+    json["meaning"] = layout_meaning(tally.layout);
+    if (tally.tensors > 0) {
+      json["colour"] = tally.look.colour;
+      json["ink"] = tally.look.ink;
+      json["pattern"] = tally.look.pattern;
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json kernels_json(const PlanReport& plan) {
+  Json list = Json::array();
+  for (const KernelTally& tally : tally_kernels(plan)) {
+    Json json;
+    json["kernel"] = tally.kernel;
+    json["operators"] = tally.operators;
+    json["cost_us"] = tally.cost_us;
+    json["meaning"] = kernel_meaning(tally.kernel);
+    list.push_back(std::move(json));
+  }
   return list;
 }
 
@@ -60,7 +112,8 @@ Json ports_json(const std::vector<PlanReport::Boundary>& ports) {
   for (const PlanReport::Boundary& port : ports) {
     Json json;
     json["name"] = port.port.name;
-    json["shape"] = text(port.port.shape.extents());
+    put_shape(json, port.port.shape);
+    json["type"] = dtype_name(port.port.dtype);
     json["layout"] = port.layout.spelling();
     json["data_format"] = data_format_name(port.port.data_format);
     json["id"] = port.id;
@@ -87,7 +140,8 @@ Json blocks_json(const std::vector<PlanReport::Block>& blocks) {
 
 }  // namespace
 
-Json plan_json(const PlanReport& plan, const std::string& model) {
+Json plan_json(const PlanReport& plan, const std::string& model, std::span<const double> step_us) {
+  const MeasuredTimes measured = measured_times(plan, step_us);
   Json json;
   json["model"] = model;
   json["nodes"] = Json::array();
@@ -101,13 +155,17 @@ Json plan_json(const PlanReport& plan, const std::string& model) {
     item["outputs"] = operands_json(node.outputs);
     item["rule_category"] = category_name(node.rule_category);
     item["rule_format"] = rule_format(node, plan.source_format);
+    item["details"] = details_json(node.details);
     item["kernel"] = node.kernel;
     item["cost_us"] = node.cost_us;
+    if (measured.nodes[i] >= 0) item["measured_us"] = measured.nodes[i];
     item["lost"] = lost_json(node.lost);
     item["number"] = i + 1;
     json["nodes"].push_back(std::move(item));
   }
-  json["conversions"] = conversions_json(plan.conversions);
+  json["conversions"] = conversions_json(plan.conversions, measured.conversions);
+  json["layouts"] = layouts_json(plan);
+  json["kernels"] = kernels_json(plan);
   json["arena_bytes"] = plan.arena_bytes;
   json["weight_bytes"] = plan.weight_bytes;
   json["peak_bytes"] = plan.arena_bytes + plan.weight_bytes;
@@ -118,6 +176,9 @@ Json plan_json(const PlanReport& plan, const std::string& model) {
   json["rule_cost_us"] = plan.rule_cost_us;
   json["source_cost_us"] = plan.source_cost_us;
   json["lower_bound_us"] = plan.lower_bound_us;
+  if (!step_us.empty()) {
+    json["measured_us"] = std::accumulate(step_us.begin(), step_us.end(), 0.0);
+  }
   json["source_format"] = data_format_name(plan.source_format);
   json["inputs"] = ports_json(plan.inputs);
   json["outputs"] = ports_json(plan.outputs);
@@ -151,31 +212,6 @@ Json why_not_json(const WhyNot& answer) {
   json["saved"] = conversions_json(answer.saved);
   json["followers"] = answer.followers;
   return json;
-}
-
-/// Written by cmake/cli.cmake from cli/plan.html.
-extern const char* const kPlanPage;
-
-std::string plan_html(const PlanReport& plan, const std::string& model) {
-  // ASCII, and no character that could end the script element: names come from the model file.
-  const std::string json =
-      plan_json(plan, model).dump(-1, ' ', true, Json::error_handler_t::replace);
-  std::string safe;
-  safe.reserve(json.size());
-  for (const char c : json) {
-    if (c == '<') {
-      safe += "\\u003c";
-    } else if (c == '>') {
-      safe += "\\u003e";
-    } else if (c == '&') {
-      safe += "\\u0026";
-    } else {
-      safe += c;
-    }
-  }
-  const std::string_view page = kPlanPage, mark = "@PLAN_JSON@";
-  const std::size_t at = page.find(mark);
-  return text(page.substr(0, at), safe, page.substr(at + mark.size()));
 }
 
 }  // namespace stowage::cli

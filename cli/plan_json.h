@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan for programs, and as a page.
+// A plan for programs.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "cli/cli.h"
@@ -9,11 +10,10 @@
 
 namespace stowage::cli {
 
-Json plan_json(const PlanReport& plan, const std::string& model);
+/// `step_us` are measured times of PlanReport::steps, or nothing.
+Json plan_json(const PlanReport& plan, const std::string& model,
+               std::span<const double> step_us = {});
 
 Json why_not_json(const WhyNot& answer);
-
-/// One self-contained page: the graph by layout, a panel for each operator, the arena.
-std::string plan_html(const PlanReport& plan, const std::string& model);
 
 }  // namespace stowage::cli

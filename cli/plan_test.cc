@@ -17,6 +17,12 @@ std::size_t count(const std::string& text, std::string_view what) {
   return n;
 }
 
+/// The plan that a page holds.
+Json data_of(const std::string& page) {
+  const std::size_t begin = page.find("id=\"data\">") + 10;
+  return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
 TEST(CliPlan, PageIsWholeAndNamesAreNoMarkup) {
   const std::string evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&";
   const TestFolder folder;
@@ -33,12 +39,74 @@ TEST(CliPlan, PageIsWholeAndNamesAreNoMarkup) {
   for (const char* tag : {"<script", "</script", "<img", "<"}) {
     EXPECT_EQ(count(pages[0], tag), count(pages[1], tag)) << tag;
   }
-  EXPECT_EQ(count(pages[0], "@PLAN_JSON@"), 0u);
-  const std::size_t begin = pages[1].find("id=\"data\">") + 10;
-  const Json json = Json::parse(pages[1].substr(begin, pages[1].find("</script>", begin) - begin));
+  EXPECT_EQ(count(pages[0], "@PLAN_"), 0u);
+  const Json json = data_of(pages[1]);
   EXPECT_EQ(json["nodes"].size(), 1u);
   EXPECT_EQ(json["inputs"][0]["name"].get<std::string>().substr(0, 8), "</script");
   for (const char* key : {"arena", "inputs", "outputs", "model"}) EXPECT_TRUE(json.contains(key));
+}
+
+TEST(CliPlan, JsonHasShapesAsNumbersAndWhatOperatorsWereAsked) {
+  const TestFolder folder;
+  const std::string m =
+      folder.write("m.onnx", test::image_model({"x", {2, 3, 4, 5}}, {"y", {2, 3, 4, 5}}));
+  const Outcome outcome = stowage({"plan", m, "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  const Json shape = {2, 3, 4, 5}, axes = {"n", "c", "h", "w"};
+  const Json& pool = json["nodes"].back();
+  for (const Json* port :
+       {&json["inputs"][0], &json["outputs"][0], &pool["inputs"][0], &pool["outputs"][0]}) {
+    EXPECT_EQ((*port)["shape"], shape);
+    EXPECT_EQ((*port)["axes"], axes);
+    EXPECT_EQ((*port)["type"], "f32");
+  }
+  EXPECT_EQ(pool["details"]["kernel_shape"], "1, 1");
+  EXPECT_FALSE(json.contains("measured_us"));
+  int tensors = 0;
+  for (const Json& layout : json["layouts"]) {
+    EXPECT_FALSE(layout["meaning"].get<std::string>().empty()) << layout;
+    EXPECT_EQ(layout.contains("colour"), layout["tensors"] > 0) << layout;
+    tensors += layout["tensors"].get<int>();
+  }
+  EXPECT_GE(tensors, 3);
+  std::size_t operators = 0;
+  for (const Json& kernel : json["kernels"]) operators += kernel["operators"].get<std::size_t>();
+  EXPECT_EQ(operators, json["nodes"].size());
+}
+
+TEST(CliPlan, SummaryIsShort) {
+  const TestFolder folder;
+  const std::string m =
+      folder.write("m.onnx", test::image_model({"x", {2, 3, 4, 5}}, {"y", {2, 3, 4, 5}}));
+  const Outcome outcome = stowage({"plan", m, "--summary", "--threads", "1"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_LE(count(outcome.out, "\n"), 12u) << outcome.out;
+  for (const char* words : {"model        m: 2 operators", "layouts ", "conversions ", "kernels ",
+                            "memory       weights ", "1 thread)", "MACE's rule", "source order"}) {
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
+  }
+  EXPECT_EQ(stowage({"plan", m, "--summary", "--json"}).code, 2);
+  // With a page, it is printed behind what was written.
+  const Outcome both = stowage({"plan", m, "--summary", "--html", folder.path("m.html")});
+  EXPECT_EQ(both.out.rfind("wrote ", 0), 0u) << both.out;
+  EXPECT_NE(both.out.find("layouts "), std::string::npos) << both.out;
+}
+
+TEST(CliPlan, BenchWritesMeasuredTimes) {
+  const TestFolder folder;
+  const std::string m =
+      folder.write("m.onnx", test::image_model({"x", {2, 3, 4, 5}}, {"y", {2, 3, 4, 5}}));
+  const std::string page = folder.path("m.html");
+  const Outcome outcome = stowage({"bench", m, "--runs", "1", "--warmup", "0", "--html", page});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = data_of(folder.read("m.html"));
+  double sum = 0;
+  for (const char* list : {"nodes", "conversions"}) {
+    for (const Json& one : json[list]) sum += one.value("measured_us", 0.0);
+  }
+  EXPECT_GT(sum, 0);
+  EXPECT_NEAR(sum, json["measured_us"].get<double>(), 1e-6);
 }
 
 TEST(CliPlan, WhyNot) {

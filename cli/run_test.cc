@@ -206,7 +206,7 @@ TEST(CliRun, Refusals) {
       {{"run", folder.path("flat.onnx"), "--input", folder.path("flat.npy"), "--output",
         folder.path("y.png")},
        2,
-       "none of the outputs fit"},
+       "output 'y' of shape [3] is no picture"},
       {{"run", m, "--input", "a=" + x, "--input", "b=" + x, "--shape", "c=1,3"}, 2, "'c'"},
       {{"run", m, "--input", "a=" + x, "--input", "b=" + x, "--shape", "1,3"}, 2, "NAME=VALUE"},
       {{"run", m, "--input", "a=" + x, "--input", "b=" + x, "--shape", "a=1,,3"}, 2, "no shape"},

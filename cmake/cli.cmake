@@ -2,10 +2,16 @@
 file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.cc ${PROJECT_SOURCE_DIR}/cli/io/*.cc)
 list(FILTER cli_sources EXCLUDE REGEX "_test\\.cc$")
 if(cli_sources)
-  # cli/plan.html as a string literal.
-  set(plan_page ${PROJECT_SOURCE_DIR}/cli/plan.html)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${plan_page})
-  file(READ ${plan_page} plan_page_text)
+  # cli/plan.html with its style and its scripts as a string literal.
+  set(plan_page_files plan.html plan_page.css plan_page_graph.js plan_page_drawing.js plan_page_panels.js)
+  foreach(name ${plan_page_files})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/${name})
+    file(READ ${PROJECT_SOURCE_DIR}/cli/${name} text_of_${name})
+  endforeach()
+  string(CONCAT plan_page_script "${text_of_plan_page_graph.js}" "${text_of_plan_page_drawing.js}"
+                                 "${text_of_plan_page_panels.js}")
+  string(REPLACE "@PLAN_STYLE@" "${text_of_plan_page.css}" plan_page_text "${text_of_plan.html}")
+  string(REPLACE "@PLAN_SCRIPT@" "${plan_page_script}" plan_page_text "${plan_page_text}")
   file(WRITE ${PROJECT_BINARY_DIR}/gen/plan_page.cc.new "// Generated from cli/plan.html.
 namespace stowage::cli {
 extern const char* const kPlanPage;

@@ -92,11 +92,12 @@ target_link_libraries(random_graphs PRIVATE random_graphs_suite)
 if(NOT STOWAGE_SANITIZE)
   add_test(NAME lint COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/lint --where-installed)
   add_test(NAME lint_rules COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/lint_test.py)
-  add_test(NAME install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+  add_test(NAME install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}
+           "${STOWAGE_TEST_DATA}")
 endif()
-if(TARGET example_detect)
+if(TARGET detect)
   add_test(NAME examples COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/suite/examples.py
-           ${PROJECT_BINARY_DIR}/examples "${STOWAGE_TEST_DATA}")
+           ${PROJECT_BINARY_DIR}/examples ${PROJECT_SOURCE_DIR} "${STOWAGE_TEST_DATA}")
   set_tests_properties(examples PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no test data" TIMEOUT 300)
 endif()
 if(TARGET stowage_main AND NOT STOWAGE_SANITIZE)
@@ -117,6 +118,9 @@ if(TARGET stowage_main)
            $<TARGET_FILE:stowage_main> ${PROJECT_SOURCE_DIR}/models/upscale_x2.onnx
            --shape image=1,3,48,64)
   set_tests_properties(plan_html PROPERTIES SKIP_REGULAR_EXPRESSION "skipped:" TIMEOUT 300)
+  add_test(NAME model_explorer COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/suite/check_model_explorer.py
+           $<TARGET_FILE:stowage_main> ${PROJECT_SOURCE_DIR}/models/upscale_x2.onnx --shape image=1,3,48,64)
+  set_tests_properties(model_explorer PROPERTIES SKIP_REGULAR_EXPRESSION "skipped:" TIMEOUT 300)
   add_test(NAME models_ncnn COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/check_ncnn.sh
            $<TARGET_FILE:stowage_main> "${STOWAGE_TEST_DATA}")
   add_test(NAME onnx_recurrent COMMAND ${PROJECT_SOURCE_DIR}/tests/suite/check_onnx_recurrent.sh

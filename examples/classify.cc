@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "common.h"
+#include "pictures.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both examples need beside Stowage: arguments, pictures in files, names of classes.
+// The command line of the examples: words, and errors as sentences and exit codes.
 #pragma once
 
 #include <stowage/stowage.h>
@@ -22,36 +22,9 @@ struct Arguments {
 
   std::vector<std::string> files;
   std::map<std::string, std::string> options;
+  /// Of every --shape NAME=1,3,224,224.
+  std::map<std::string, std::vector<std::int64_t>> shapes;
 };
 
 /// Runs what is after `main`; errors become a sentence and the exit code that they name.
 int run_program(const char* name, const std::function<void()>& program);
-
-/// 8 bits a sample: red, green, blue.
-struct Picture {
-  Picture(int width, int height);
-
-  /// Reads PNG and JPEG. Throws stowage::Error.
-  explicit Picture(const std::string& file);
-
-  void write_png(const std::string& file) const;
-
-  stowage::MutablePixels pixels() {
-    return {stowage::PixelFormat::rgb, width, height, samples.data()};
-  }
-
-  int width = 0, height = 0;
-  std::vector<std::uint8_t> samples;
-};
-
-/// Lines of a file; none without a file.
-std::vector<std::string> read_labels(const Arguments& arguments);
-
-/// Opens a model for pictures of this size, where the file leaves it open, and plans it.
-stowage::Session open_for_pictures(const std::string& file, int width, int height);
-
-/// Width and height of the pictures that an input takes.
-struct PictureSize {
-  explicit PictureSize(const stowage::Port& port);
-  int width, height;
-};

@@ -15,7 +15,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "common.h"
+#include "pictures.h"
 
 namespace {
 

@@ -151,8 +151,16 @@ TEST(Picture, RefusesWhatItCannotRead) {
     ErrorCode code;
     const char* words;
   } cases[] = {
-      {"", ErrorCode::bad_input, "no PNG, JPEG or BMP"},
-      {"GIF89a", ErrorCode::bad_input, "no PNG, JPEG or BMP"},
+      {"", ErrorCode::bad_input, "the file is empty"},
+      {"hello", ErrorCode::bad_input, "no PNG, JPEG or BMP"},
+      {"GIF89a......", ErrorCode::bad_input, "this is a GIF picture; convert it to PNG or JPEG"},
+      {"RIFF\x24\1\1\1WEBPVP8 ", ErrorCode::bad_input, "a WebP picture"},
+      {std::string("II*\0\x08\0\0\0", 8), ErrorCode::bad_input, "a TIFF picture"},
+      {std::string("MM\0*\0\0\0\x08", 8), ErrorCode::bad_input, "a TIFF picture"},
+      {std::string("\0\0\0\x18", 4) + "ftypheic....", ErrorCode::bad_input, "a HEIC picture"},
+      {std::string("\0\0\0\x18", 4) + "ftypavif....", ErrorCode::bad_input, "an AVIF picture"},
+      {"<!DOCTYPE html><html>", ErrorCode::bad_input, "a web page; download the picture itself"},
+      {"version https://git-lfs.github.com/spec/v1", ErrorCode::bad_input, "'git lfs pull'"},
       {vast, ErrorCode::bad_input, "damaged"},
       {vast_bmp, ErrorCode::bad_input, "cut short"},
       {bmp_bytes(0, 5, 24, ""), ErrorCode::bad_input, "no pixels"},
@@ -166,6 +174,32 @@ TEST(Picture, RefusesWhatItCannotRead) {
   }
   expect_error([] { new_picture(kMaxSide + 1, 1); }, ErrorCode::limit, "make it smaller");
   expect_error([] { new_picture(1 << 15, 1 << 15); }, ErrorCode::limit, "make it smaller");
+}
+
+TEST(Png, PalettesHoldIndices) {
+  const TestFolder folder;
+  Picture picture{2, 1, 1, {0, 2}};
+  const std::vector<Colour> palette = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
+  OutputFile file(folder.path("p.png"));
+  write_png(file, picture, palette);
+  file.commit();
+  EXPECT_EQ(read_picture(folder.path("p.png")).pixels,
+            (std::vector<std::uint8_t>{1, 2, 3, 7, 8, 9}));
+}
+
+TEST(Jpeg, IsRefusedWhereverARealOneIsCut) {
+  const std::string data = STOWAGE_TEST_DATA;
+  if (data.empty()) GTEST_SKIP() << "skipped: no test data";
+  const TestFolder folder;
+  for (const char* name : {"grace_hopper.jpg", "pexels_face1.jpg", "pexels_group.jpg"}) {
+    const auto whole = read_file(data + "/models/images/" + name, kMaxPictureFile);
+    for (std::size_t part = 1; part < 16; ++part) {
+      const auto cut = std::span(whole).first(whole.size() * part / 16);
+      expect_error([&] { decode_picture(cut); }, ErrorCode::bad_input, "the JPEG is");
+    }
+    expect_error([&] { decode_picture(std::span(whole).first(whole.size() - 64)); },
+                 ErrorCode::bad_input, "the JPEG is cut short");
+  }
 }
 
 TEST(Picture, RealFiles) {

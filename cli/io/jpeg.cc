@@ -37,9 +37,10 @@ Picture decode_jpeg(std::span<const std::byte> file) {
     // Warnings about stray bytes are common and harmless; missing data is neither.
     const std::string_view problem = tjGetErrorStr2(handle.get());
     const bool warning = tjGetErrorCode(handle.get()) == TJERR_WARNING;
-    if (!warning || problem.find("remature") != std::string_view::npos) {
-      fail(ErrorCode::bad_input, "the JPEG is damaged: ", problem);
+    if (problem.find("remature") != std::string_view::npos) {
+      fail(ErrorCode::bad_input, "the JPEG is cut short; copy or download it again");
     }
+    if (!warning) fail(ErrorCode::bad_input, "the JPEG is damaged: ", problem);
   }
   return picture;
 }

@@ -96,12 +96,17 @@ bool read_rows(const Reader& reader, png_bytepp rows) {
   return true;
 }
 
-bool write_rows(const Writer& writer, const Picture& picture, png_bytepp rows) {
+bool write_rows(const Writer& writer, const Picture& picture, png_bytepp rows,
+                std::span<const png_color> palette) {
   if (setjmp(png_jmpbuf(writer.png)) != 0) return false;
+  const int grey = palette.empty() ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_PALETTE;
   png_set_IHDR(writer.png, writer.info, static_cast<png_uint_32>(picture.width),
                static_cast<png_uint_32>(picture.height), 8,
-               picture.channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+               picture.channels == 1 ? grey : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
                PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  if (!palette.empty()) {
+    png_set_PLTE(writer.png, writer.info, palette.data(), static_cast<int>(palette.size()));
+  }
   png_write_info(writer.png, writer.info);
   png_write_image(writer.png, rows);
   png_write_end(writer.png, nullptr);
@@ -146,7 +151,7 @@ Picture decode_png(std::span<const std::byte> file) {
   return picture;
 }
 
-void write_png(OutputFile& file, const Picture& picture) {
+void write_png(OutputFile& file, const Picture& picture, std::span<const Colour> palette) {
   Coding coding;
   coding.file = &file;
   Writer writer;
@@ -155,7 +160,9 @@ void write_png(OutputFile& file, const Picture& picture) {
   if (writer.info == nullptr) fail(ErrorCode::limit, "no memory for the PNG");
   png_set_write_fn(writer.png, &coding, on_write, on_flush);
   std::vector<png_bytep> rows = rows_of(picture);
-  if (write_rows(writer, picture, rows.data())) return;
+  std::vector<png_color> colours;
+  for (const Colour& c : palette) colours.push_back({c[0], c[1], c[2]});
+  if (write_rows(writer, picture, rows.data(), colours)) return;
   if (!coding.write_problem.empty()) throw Error(coding.write_code, coding.write_problem);
   fail(ErrorCode::bad_input, "cannot write '", file.path(), "' as PNG: ", coding.problem);
 }

@@ -3,31 +3,30 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "base/text.h"
+#include "cli/io/resample.h"
 
 namespace stowage::cli {
 namespace {
 
 constexpr std::array<std::uint8_t, 4> kLetterboxGrey = {114, 114, 114, 114};
 
-template <class T>
-struct Word {
-  std::string_view word;
-  T value;
-};
-
-template <class T, std::size_t N>
-T parse_word(std::string_view option, std::string_view word, const Word<T> (&words)[N]) {
-  std::string known;
-  for (const Word<T>& w : words) {
-    if (w.word == word) return w.value;
-    known += text(known.empty() ? "" : ", ", w.word);
-  }
-  fail(ErrorCode::usage, option, " '", word, "' is unknown; choose one of ", known);
+/// What resize_pixels does.
+ResizeMode mode_of(ResizeFilter filter) {
+  return filter == ResizeFilter::bicubic ? ResizeMode::bicubic : ResizeMode::bilinear;
 }
+
+/// What resample does.
+std::optional<Filter> filter_of(ResizeFilter filter) {
+  if (filter == ResizeFilter::nearest) return Filter::nearest;
+  if (filter == ResizeFilter::bilinear_antialias) return Filter::triangle;
+  if (filter == ResizeFilter::bicubic_antialias) return Filter::catmull_rom;
+  return std::nullopt;
+}
+
+std::string size_text(const PictureSize& size) { return text(size.width, " x ", size.height); }
 
 }  // namespace
 
@@ -56,6 +55,102 @@ MutablePixels pixels_of(Picture& picture) {
           picture.height, picture.pixels.data()};
 }
 
+PictureFit picture_fit(const PictureSize& picture, const ImagePort& port, const Preprocess& how) {
+  const PictureSize crop = how.crop.value_or(PictureSize{});
+  const auto side = [](int fixed, int said, int open) {
+    return fixed > 0 ? fixed : said > 0 ? said : open;
+  };
+  // What only shorter=A/B tells of a model that leaves its size open is that of B.
+  const int open = how.fit == ResizeFit::shorter ? how.shorter_of : 0;
+  const PictureSize wanted = {side(port.width, crop.width, open),
+                              side(port.height, crop.height, open)};
+  if (how.crop.has_value() && wanted != crop) {
+    fail(ErrorCode::usage, "--crop makes a picture of ", size_text(crop), " but the input wants ",
+         size_text(wanted), "; leave it out");
+  }
+  PictureFit fit{picture, wanted};
+  if (how.fit == ResizeFit::shorter) {
+    const std::int64_t least = std::min(picture.width, picture.height);
+    const std::int64_t model = std::max(wanted.width, wanted.height);
+    const std::int64_t shorter = how.shorter_of == 0 ? how.shorter
+                                                     : (2 * model * how.shorter + how.shorter_of) /
+                                                           (2 * std::int64_t{how.shorter_of});
+    // Cut off, not rounded, as torchvision has it.
+    const auto scaled = [&](std::int64_t length) { return shorter * length / least; };
+    check_picture_size(scaled(picture.width), scaled(picture.height));
+    fit.resized = {static_cast<int>(scaled(picture.width)),
+                   static_cast<int>(scaled(picture.height))};
+  }
+  fit.size.width = side(wanted.width, 0, fit.resized.width);
+  fit.size.height = side(wanted.height, 0, fit.resized.height);
+  check_picture_size(fit.size.width, fit.size.height);
+  if (how.fit == ResizeFit::stretch) fit.resized = fit.size;
+  if (how.fit == ResizeFit::letterbox) {
+    const double scale = std::min(static_cast<double>(fit.size.width) / picture.width,
+                                  static_cast<double>(fit.size.height) / picture.height);
+    const auto scaled = [&](int length, int most) {
+      return std::clamp(static_cast<int>(std::lround(length * scale)), 1, most);
+    };
+    fit.resized = {scaled(picture.width, fit.size.width), scaled(picture.height, fit.size.height)};
+    return fit;
+  }
+  const bool too_small = fit.resized.width < fit.size.width || fit.resized.height < fit.size.height;
+  if (how.fit == ResizeFit::none && !how.crop.has_value() && fit.resized != fit.size) {
+    fail(ErrorCode::bad_input, "the picture has ", size_text(picture),
+         " pixels but the input wants ", size_text(fit.size), "; use --resize stretch or letterbox",
+         too_small ? "" : text(", or --crop ", fit.size.width, "x", fit.size.height));
+  }
+  if (too_small) {
+    fail(ErrorCode::bad_input, "the picture has ", size_text(fit.resized),
+         how.fit == ResizeFit::shorter ? " pixels when it is resized" : " pixels",
+         ", too few to cut ", size_text(fit.size),
+         " out; use --resize shorter=", std::max(fit.size.width, fit.size.height));
+  }
+  return fit;
+}
+
+std::string fit_words(const PictureSize& picture, const PictureFit& fit, const Preprocess& how) {
+  std::string out = size_text(picture);
+  if (how.fit == ResizeFit::letterbox) {
+    return picture == fit.size ? out : out + " letterboxed to " + size_text(fit.size);
+  }
+  if (fit.resized != picture) {
+    out += how.fit == ResizeFit::stretch ? " stretched to " : " resized to ";
+    out += size_text(fit.resized);
+  }
+  if (fit.size != fit.resized) out += ", centre " + size_text(fit.size);
+  return out;
+}
+
+namespace {
+
+/// The picture in the size `fit.resized`, or of the fit letterbox in grey.
+Picture resized(const Picture& picture, const PictureFit& fit, const Preprocess& how) {
+  Picture inner = picture;
+  if (const std::optional<Filter> filter = filter_of(how.filter)) {
+    inner = resample(picture, fit.resized.width, fit.resized.height, *filter);
+  }
+  const bool boxed = how.fit == ResizeFit::letterbox;
+  const PictureSize size = boxed ? fit.size : fit.resized;
+  if (size == PictureSize{inner.width, inner.height}) return inner;
+  Picture out = new_picture(size.width, size.height);
+  out.channels = picture.channels;
+  out.pixels.resize(static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height) *
+                    static_cast<std::size_t>(picture.channels));
+  if (boxed) {
+    letterbox_pixels(pixels_of(inner), pixels_of(out), kLetterboxGrey, mode_of(how.filter));
+  } else {
+    resize_pixels(pixels_of(inner), pixels_of(out), mode_of(how.filter));
+  }
+  return out;
+}
+
+/// The first of `part` pixels in the centre of `all`; of two that are as near the even one, which
+/// is what round() of Python makes.
+int centred(int all, int part) { return static_cast<int>(std::nearbyint((all - part) / 2.0)); }
+
+}  // namespace
+
 Mat fit_picture(const Picture& picture, const ImagePort& port, const Preprocess& how, DType dtype) {
   const PixelOrder order =
       how.pixel.value_or(port.channels == 1 ? PixelOrder::gray : PixelOrder::rgb);
@@ -75,30 +170,29 @@ Mat fit_picture(const Picture& picture, const ImagePort& port, const Preprocess&
     fail(ErrorCode::usage, "the input is ", dtype_name(dtype),
          ", which does not hold samples from 0 to 255; give --mean and --norm");
   }
+  const PictureSize size{picture.width, picture.height};
+  const PictureFit fit = picture_fit(size, port, how);
   FromPixels to;
-  to.width = port.width > 0 ? port.width : picture.width;
-  to.height = port.height > 0 ? port.height : picture.height;
-  to.resize = how.mode;
   to.to = order == PixelOrder::gray  ? PixelFormat::gray
           : order == PixelOrder::bgr ? PixelFormat::bgr
                                      : PixelFormat::rgb;
   to.dtype = dtype;
   to.mean = how.mean;
   to.norm = how.norm;
-  // Read only.
-  const Pixels pixels = pixels_of(const_cast<Picture&>(picture));
-  if (how.fit == ResizeFit::letterbox) {
-    Picture boxed = new_picture(to.width, to.height);
-    boxed.channels = picture.channels;
-    letterbox_pixels(pixels, pixels_of(boxed), kLetterboxGrey, how.mode);
-    return from_pixels(pixels_of(boxed), to);
+  if (fit.size == fit.resized && !filter_of(how.filter).has_value()) {
+    // At once: from_pixels resizes rows as it goes. It only reads.
+    to.width = fit.size.width;
+    to.height = fit.size.height;
+    to.resize = mode_of(how.filter);
+    return from_pixels(pixels_of(const_cast<Picture&>(picture)), to);
   }
-  if (how.fit == ResizeFit::none && (picture.width != to.width || picture.height != to.height)) {
-    fail(ErrorCode::bad_input, "the picture has ", picture.width, " x ", picture.height,
-         " pixels but the input wants ", to.width, " x ", to.height,
-         "; use --resize stretch or --resize letterbox");
+  Picture ready = resized(picture, fit, how);
+  if (how.fit != ResizeFit::letterbox) {
+    to.region =
+        PixelRegion{centred(ready.width, fit.size.width), centred(ready.height, fit.size.height),
+                    fit.size.width, fit.size.height};
   }
-  return from_pixels(pixels, to);
+  return from_pixels(pixels_of(ready), to);
 }
 
 TensorView planes_view(const Mat& planes, DType dtype, const Shape& shape, const ImagePort& port) {
@@ -119,59 +213,6 @@ TensorView picture_view(const Picture& picture, const Shape& shape, const ImageP
   for (const int i : {port.height_axis, port.width_axis, port.channel_axis})
     axes.push_back(shape.axis(i));
   return {DType::u8, shape, Layout::row_major(axes), picture.pixels.data()};
-}
-
-ResizeFit parse_resize_fit(std::string_view word) {
-  constexpr Word<ResizeFit> words[] = {{"stretch", ResizeFit::stretch},
-                                       {"letterbox", ResizeFit::letterbox},
-                                       {"none", ResizeFit::none}};
-  return parse_word("--resize", word, words);
-}
-
-ResizeMode parse_resize_mode(std::string_view word) {
-  constexpr Word<ResizeMode> words[] = {{"nearest", ResizeMode::nearest},
-                                        {"bilinear", ResizeMode::bilinear},
-                                        {"bicubic", ResizeMode::bicubic}};
-  return parse_word("--resize-mode", word, words);
-}
-
-PixelOrder parse_pixel_order(std::string_view word) {
-  constexpr Word<PixelOrder> words[] = {
-      {"rgb", PixelOrder::rgb}, {"bgr", PixelOrder::bgr}, {"gray", PixelOrder::gray}};
-  return parse_word("--pixel", word, words);
-}
-
-std::vector<float> parse_reals(std::string_view option, std::string_view list) {
-  std::string_view rest = list;
-  if (rest.size() >= 2 && rest.front() == '[' && rest.back() == ']') {
-    rest = rest.substr(1, rest.size() - 2);
-  }
-  const auto refuse = [&]() {
-    fail(ErrorCode::usage, option, " '", list,
-         "' is no list of numbers; write 0.5 or 104,117,123 or 1/255");
-  };
-  const auto number = [&] {
-    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-    float value = 0;
-    const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-    if (problem != std::errc()) refuse();
-    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-    return value;
-  };
-  std::vector<float> out;
-  while (true) {
-    float value = number();
-    if (!rest.empty() && rest.front() == '/') {
-      rest.remove_prefix(1);
-      value /= number();
-    }
-    if (!std::isfinite(value)) refuse();
-    out.push_back(value);
-    if (rest.empty()) return out;
-    if (rest.front() != ',') refuse();
-    rest.remove_prefix(1);
-  }
 }
 
 }  // namespace stowage::cli

@@ -129,19 +129,143 @@ TEST(PictureView, SeesEveryOrder) {
   }
 }
 
-TEST(ParseReals, ListsAndFractions) {
-  EXPECT_EQ(parse_reals("--mean", "104,117,123"), (std::vector<float>{104, 117, 123}));
-  EXPECT_EQ(parse_reals("--mean", "[0.5, -1e2]"), (std::vector<float>{0.5f, -100}));
-  EXPECT_EQ(parse_reals("--norm", "1/255"), (std::vector<float>{1.0f / 255}));
-  for (const char* bad : {"", "a", "1,", ",1", "1;2", "1/0", "nan", "inf", "1 2", "[1", "1/"}) {
-    expect_error([&] { parse_reals("--mean", bad); }, ErrorCode::usage, "list of numbers");
+TEST(PictureFit, SizesAndWords) {
+  const auto fit = ResizeFit::shorter;
+
+  const struct {
+    PictureSize picture, port;  ///< 0: open
+    Preprocess how;
+    PictureSize resized, size;
+    const char* words;
+  } cases[] = {
+      // torchvision: the longer side is cut off, not rounded.
+      {{500, 375},
+       {224, 224},
+       {fit, 256},
+       {341, 256},
+       {224, 224},
+       "500 x 375 resized to 341 x 256, centre 224 x 224"},
+      {{500, 375},
+       {224, 224},
+       {fit, 256, 224},
+       {341, 256},
+       {224, 224},
+       "500 x 375 resized to 341 x 256, centre 224 x 224"},
+      {{375, 500},
+       {299, 299},
+       {fit, 256, 224},
+       {342, 456},
+       {299, 299},
+       "375 x 500 resized to 342 x 456, centre 299 x 299"},
+      {{100, 100},
+       {0, 0},
+       {fit, 256, 224},
+       {256, 256},
+       {224, 224},
+       "100 x 100 resized to 256 x 256, centre 224 x 224"},
+      {{100, 50}, {0, 0}, {fit, 20}, {40, 20}, {40, 20}, "100 x 50 resized to 40 x 20"},
+      {{100, 50},
+       {0, 0},
+       {fit, 20, 0, {}, PictureSize{16, 8}},
+       {40, 20},
+       {16, 8},
+       "100 x 50 resized to 40 x 20, centre 16 x 8"},
+      {{100, 50},
+       {16, 0},
+       {fit, 20},
+       {40, 20},
+       {16, 20},
+       "100 x 50 resized to 40 x 20, centre 16 x 20"},
+      {{100, 50},
+       {0, 0},
+       {ResizeFit::none, 0, 0, {}, PictureSize{16, 8}},
+       {100, 50},
+       {16, 8},
+       "100 x 50, centre 16 x 8"},
+      {{100, 50}, {100, 50}, {ResizeFit::none}, {100, 50}, {100, 50}, "100 x 50"},
+      {{100, 50}, {20, 30}, {}, {20, 30}, {20, 30}, "100 x 50 stretched to 20 x 30"},
+      {{100, 50}, {0, 0}, {}, {100, 50}, {100, 50}, "100 x 50"},
+      {{100, 50},
+       {20, 30},
+       {ResizeFit::letterbox},
+       {20, 10},
+       {20, 30},
+       "100 x 50 letterboxed to 20 x 30"},
+  };
+
+  for (const auto& c : cases) {
+    const ImagePort port{c.port.height, c.port.width, 3, 2, 3, 1};
+    const PictureFit made = picture_fit(c.picture, port, c.how);
+    EXPECT_EQ(made.resized, c.resized) << c.words;
+    EXPECT_EQ(made.size, c.size) << c.words;
+    EXPECT_EQ(fit_words(c.picture, made, c.how), c.words);
   }
 }
 
-TEST(Words, UnknownOnesListTheChoices) {
-  expect_error([] { parse_resize_fit("crop"); }, ErrorCode::usage, "stretch, letterbox, none");
-  expect_error([] { parse_resize_mode("area"); }, ErrorCode::usage, "nearest, bilinear, bicubic");
-  expect_error([] { parse_pixel_order("RGB"); }, ErrorCode::usage, "rgb, bgr, gray");
+TEST(PictureFit, Refusals) {
+  const struct {
+    PictureSize picture;
+    Preprocess how;
+    ErrorCode code;
+    const char* words;
+  } cases[] = {
+      {{8, 8},
+       {ResizeFit::none},
+       ErrorCode::bad_input,
+       "use --resize stretch or letterbox, or --crop 4x4"},
+      {{3, 8}, {ResizeFit::none}, ErrorCode::bad_input, "use --resize stretch or letterbox"},
+      {{3, 8},
+       {ResizeFit::none, 0, 0, {}, PictureSize{4, 4}},
+       ErrorCode::bad_input,
+       "3 x 8 pixels, too few to cut 4 x 4 out; use --resize shorter=4"},
+      {{8, 8}, {ResizeFit::shorter, 3}, ErrorCode::bad_input, "too few to cut 4 x 4 out"},
+      {{8, 8},
+       {ResizeFit::shorter, 8, 0, {}, PictureSize{5, 5}},
+       ErrorCode::usage,
+       "--crop makes a picture of 5 x 5 but the input wants 4 x 4"},
+      {{1, 60000}, {ResizeFit::shorter, 256}, ErrorCode::limit, "256 x 15360000 pixels"},
+      {{1, 60000}, {ResizeFit::shorter, 65536, 1}, ErrorCode::limit, "pixels"},
+  };
+
+  for (const auto& c : cases) {
+    expect_error([&] { picture_fit(c.picture, {4, 4, 3, 2, 3, 1}, c.how); }, c.code, c.words);
+  }
+}
+
+TEST(FitPicture, CutsTheCentreOut) {
+  // 8 x 5 to 3 x 4: of 2.5 and 0.5 the even ones, 2 and 0, as torchvision's CenterCrop.
+  const Picture picture = pattern(8, 5, 3);
+  Preprocess how;
+  how.fit = ResizeFit::none;
+  how.crop = PictureSize{3, 4};
+  const Mat m = fit_picture(picture, {0, 0, 3, 2, 3, 1}, how, DType::u8);
+  ASSERT_EQ(m.w, 3);
+  ASSERT_EQ(m.h, 4);
+  for (int y = 0; y < 4; ++y) {
+    for (int x = 0; x < 3; ++x) {
+      EXPECT_EQ(m.at<std::uint8_t>(x, y, 1),
+                picture.pixels[static_cast<std::size_t>((y * 8 + x + 2) * 3 + 1)]);
+    }
+  }
+}
+
+TEST(FitPicture, AntialiasesInEveryFit) {
+  // Stripes of one pixel become grey; without antialiasing nearest pixels stay black or white.
+  Picture stripes{32, 32, 1, {}};
+  for (int i = 0; i < 32 * 32; ++i) stripes.pixels.push_back(i % 2 == 0 ? 0 : 255);
+  for (const ResizeFit fit : {ResizeFit::stretch, ResizeFit::letterbox, ResizeFit::shorter}) {
+    Preprocess how;
+    how.fit = fit;
+    how.shorter = 4;
+    how.filter = ResizeFilter::bilinear_antialias;
+    const Mat grey = fit_picture(stripes, kGrey, how, DType::u8);
+    how.filter = ResizeFilter::nearest;
+    const Mat black_or_white = fit_picture(stripes, kGrey, how, DType::u8);
+    for (int x = 0; x < 4; ++x) {
+      EXPECT_NEAR(grey.at<std::uint8_t>(x, 2, 0), 127, 6);
+      EXPECT_EQ(black_or_white.at<std::uint8_t>(x, 2, 0) % 255, 0);
+    }
+  }
 }
 
 }  // namespace

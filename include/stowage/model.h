@@ -5,12 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stowage/data_format.h"
@@ -187,6 +187,18 @@ struct Port {
   DataFormat data_format = DataFormat::none;
 };
 
+/// The memory that Session::bind_input or bind_output takes for a port.
+struct PortFormat {
+  DType dtype = DType::f32;   ///< of the cells; f16 where a device keeps f32 values as halves
+  Mapping mapping;            ///< where elements lie, over the axes of the port
+  std::size_t alignment = 0;  ///< cell 0 lies at a multiple of so many bytes
+  /// That the memory has from cell 0 on: those of the mapping, and behind them some that kernels
+  /// may read whatever they hold, and never write.
+  std::size_t bytes = 0;
+  /// That a run copies for the port nevertheless; 0: kernels read or write the memory itself.
+  std::size_t copied_bytes = 0;
+};
+
 /// A plan with its memory. `run` allocates nothing but what it returns. Not thread-safe;
 /// sessions of one plan are independent of each other.
 class Session {
@@ -215,15 +227,16 @@ class Session {
   void set_input(int i, const TensorView& view, std::span<const float> mean = {},
                  std::span<const float> norm = {});
 
-  /// Computes. Throws Error(usage) when an input was never set, Error(bad_input) for what only the
-  /// data can show (an index out of range), Error(device) when the driver of a device fails,
-  /// nothing else.
-  /// Denormals of f32 and f64 are zero meanwhile, as operands and as results, in this thread and in
-  /// all others that work (FTZ and DAZ on x86, FPCR.FZ on Arm); this thread's mode comes back at
-  /// the end. What only moves keeps its bits, and so do set_input and read_output.
+  /// Computes. Throws Error(usage) when an input is neither set nor bound, Error(bad_input) for
+  /// what only the data can show (an index out of range, a tail), Error(device) when the driver of
+  /// a device fails, nothing else. Denormals of f32 and f64 are zero meanwhile, as operands and as
+  /// results, in this thread and in all others that work (FTZ and DAZ on x86, FPCR.FZ on Arm); this
+  /// thread's mode comes back at the end. What only moves keeps its bits, and so do set_input and
+  /// read_output.
   void run();
 
-  /// Output `i` of the last run, row-major in source order. Throws Error(usage) before the first.
+  /// Output `i` of the last run, row-major in source order. Throws Error(usage) before the first,
+  /// after one that threw, and where the output was bound or unbound since.
   Tensor output(int i) const;
   /// Likewise, into a view of any layout and the same shape.
   void read_output(int i, const MutableTensorView& into) const;
@@ -232,13 +245,39 @@ class Session {
   int input_index(std::string_view name) const;
   int output_index(std::string_view name) const;
 
-  /// Microseconds that the device took for a step of the last run; negative for a step of the CPU,
-  /// and where the device was not opened to measure.
-  double step_us(int step) const;
+  /// In which format memory is bound to a port: the plan's. It is the one of PlanOptions::layouts
+  /// where a kernel of the plan has that. Throws Error(usage) for a number that no port has.
+  PortFormat input_format(int i) const;
+  PortFormat output_format(int i) const;
 
-  /// Called after every step with its index, when set; for tools. A step of a device has only been
-  /// enqueued then.
-  void on_step(std::function<void(int step)> observer);
+  /// From now on every run reads input `i` from this memory, in place of set_input: nothing is
+  /// copied now, and later only PortFormat::copied_bytes. `bytes` are those that may be read from
+  /// view.data on. The memory stays the caller's: it outlives the binding, which ends with
+  /// unbind_input, another bind_input or set_input of the port, or the session; it changes between
+  /// runs only, and an output is not bound to any of its cells. Tails of the mapping hold zero: the
+  /// first run looks, and throws Error(bad_input) if not; gaps hold anything. A Tensor has all that
+  /// it takes. Throws Error(usage) for a view of another layout or dtype than input_format(i) (it
+  /// is set_input that converts), for memory off its alignment, of fewer bytes, or bound to an
+  /// output; Error(bad_input) for another shape.
+  void bind_input(int i, const TensorView& view, std::size_t bytes);
+  void bind_input(int i, const Tensor& tensor);
+  void bind_input(int i, Tensor&& tensor) = delete;
+  /// As before the first set_input or bind_input: a run needs one of them.
+  void unbind_input(int i);
+
+  /// Likewise, every run writes output `i` there: elements, zeros into tails, and perhaps gaps. A
+  /// run that throws leaves anything. `output` and `read_output` read the memory.
+  void bind_output(int i, const MutableTensorView& view, std::size_t bytes);
+  void bind_output(int i, Tensor& tensor);
+  /// The session has the output again, from the next run on.
+  void unbind_output(int i);
+
+  /// Whether runs measure their steps from now on: off at first, when it costs nothing.
+  void profile(bool on);
+  /// Microseconds of each step of the last run under `profile`, as PlanReport::steps has them;
+  /// empty before one. A step of a device is measured by the device where it was opened to (see
+  /// OpenClOptions::profile), else by the host, which waits after each step then.
+  std::span<const double> step_us() const noexcept;
 
  private:
   struct State;

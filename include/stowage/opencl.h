@@ -20,7 +20,7 @@ struct OpenClOptions {
   /// driver, which takes each half a minute at most. What is known already, from `cache` too, is
   /// used without it. Results do not depend on it.
   bool tune = false;
-  bool profile = false;  ///< Session::step_us measures on the device
+  bool profile = false;  ///< the device measures what Session::step_us tells of it
   /// Memory of a session begins as NaN: what a kernel reads that nobody wrote is seen. For tests.
   bool fill_nan = false;
   /// Kernels count accesses outside of their operands instead of doing them; a run that had any

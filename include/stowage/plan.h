@@ -24,7 +24,9 @@ struct NodeReport {
 
   struct Operand {
     int id = -1;  ///< of the value: tells it from others of the same name
-    std::string name, shape, layout;
+    std::string name, layout;
+    Shape shape;               ///< in the model's own order of axes
+    DType dtype = DType::f32;  ///< of the value; `layout` says so where it is stored otherwise
     DataFormat data_format = DataFormat::none;  ///< of the axes, in the order of `shape`
     bool constant = false;                      ///< known before the first run
   };
@@ -42,6 +44,18 @@ struct NodeReport {
   };
 
   std::vector<Lost> lost;
+
+  /// What the operator was asked to do.
+  struct Detail {
+    std::string name, value;  ///< "strides" and "2, 2"
+
+    friend bool operator==(const Detail&, const Detail&) = default;
+  };
+
+  /// Attributes as they come out for these shapes, in the order of their names, which are ONNX's
+  /// where ONNX has one for the same thing; then, as "posts", what the kernel does to its results
+  /// before it stores them: "+ 'residual', clip(0, 6)".
+  std::vector<Detail> details;
 };
 
 /// A value that is moved from one layout into another.
@@ -75,12 +89,15 @@ struct PlanReport {
   std::vector<NodeReport> nodes;              ///< in the order in which they run
   std::vector<ConversionReport> conversions;  ///< of inputs and outputs, too
 
-  /// What a run does, one after the other; Session::on_step counts them.
+  /// What a run does, one after the other; Session::step_us has the time of each.
   struct Step {
     enum class Kind { convert, call } kind = Kind::call;
     std::string name;    ///< of the node, or of the value that is converted
     std::string op;      ///< of the node; empty for a conversion
     std::string kernel;  ///< likewise
+    /// Of the node, as NodeReport::node, or the place of the conversion in `conversions`; -1 where
+    /// it is none of them, which is so for a copy on the way of a longer one.
+    int node = -1, conversion = -1;
   };
 
   std::vector<Step> steps;

@@ -53,7 +53,9 @@ struct Launch {
   /// Read-only numbers in a buffer of their own: `__global const int* NAME`.
   struct Table {
     std::string name;
+    /// Empty where it is computed from constants and LaunchArgs has none.
     std::variant<std::vector<std::int32_t>, std::vector<float>> data;
+    std::size_t bytes = 0;  ///< of `data`, known in either case
 
     friend bool operator==(const Table&, const Table&) = default;
   };
@@ -68,6 +70,13 @@ struct Launch {
   std::array<int, 3> group{16, 4, 1};          ///< at most; a device may have room for less
   /// The source shares work within this group, or its defines name it: no other may be tried.
   bool fixed_group = false;
+
+  /// Appends a table that no constant decides.
+  template <class T>
+  void table(std::string name, std::vector<T> data) {
+    const std::size_t bytes = data.size() * sizeof(T);
+    tables.push_back({std::move(name), std::move(data), bytes});
+  }
 
   /// Appends an int, which `value` fits into.
   void scalar(std::string name, std::int64_t value) {

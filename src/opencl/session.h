@@ -29,6 +29,9 @@ class OpenClSession : public DeviceSession {
   Mapped map(int slot, bool write) override;
   void unmap(int slot, const Mapped& mapped) override;
   void wait() override;
+
+  bool measures() const override { return device_->profile(); }
+
   double step_us(int step) override;
 
  private:

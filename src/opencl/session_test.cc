@@ -97,7 +97,7 @@ class Hand {
     StepLaunch launch;
     launch.text = kScale;
     launch.launch.source = "scale";
-    launch.launch.tables.push_back({"table", std::move(table)});
+    launch.launch.table("table", std::move(table));
     launch.launch.scalars = {{"f", f}};
     launch.launch.items = items;
     launch.launch.group = group;

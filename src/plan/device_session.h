@@ -38,6 +38,10 @@ class DeviceSession {
 
   /// Until everything is done.
   virtual void wait() = 0;
+
+  /// Whether step_us is to be had.
+  virtual bool measures() const { return false; }
+
   /// Microseconds on the device of the last run of a step that has been waited for, copies from and
   /// to the host too; negative where the device does not measure.
   virtual double step_us(int step) = 0;

@@ -22,7 +22,7 @@ std::string padded(std::string s, std::size_t width) {
 
 std::string shape_of(const std::vector<NodeReport::Operand>& list) {
   if (list.empty()) return "nothing";
-  return text(list[0].shape, " ", data_format_name(list[0].data_format));
+  return text(list[0].shape.extents(), " ", data_format_name(list[0].data_format));
 }
 
 /// What is given and wanted, in which data format.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kMagic = "stowage plan";
 /// Raised whenever a plan or the parameters of a kernel change their fields.
-constexpr int kVersion = 6;
+constexpr int kVersion = 7;
 
 void header(Archive& a) {
   std::string magic(kMagic);
@@ -69,8 +69,10 @@ void Step::fields(Archive& a) {
 
 void archive(Archive& a, NodeReport::Operand& o) {
   a("id", o.id)("name", o.name)("shape", o.shape)("layout", o.layout);
-  a("data_format", o.data_format)("constant", o.constant);
+  a("dtype", o.dtype)("data_format", o.data_format)("constant", o.constant);
 }
+
+void archive(Archive& a, NodeReport::Detail& d) { a("name", d.name)("value", d.value); }
 
 void archive(Archive& a, NodeReport::Lost& lost) {
   a("kernel", lost.kernel)("layouts", lost.layouts)("cost_us", lost.cost_us);
@@ -80,6 +82,7 @@ void archive(Archive& a, NodeReport& n) {
   a("node", n.node)("name", n.name)("op", n.op)("category", n.category);
   a("rule_category", n.rule_category)("rule_auto", n.rule_auto)("inputs", n.inputs);
   a("outputs", n.outputs)("kernel", n.kernel)("cost_us", n.cost_us)("lost", n.lost);
+  a("details", n.details);
 }
 
 void archive(Archive& a, ConversionReport& c) {
@@ -113,10 +116,8 @@ std::int64_t Plan::device_bytes() const {
   for (const Step& step : steps) {
     if (step.kind != Step::Kind::call || !on_device(step)) continue;
     const StepViews views(*this, step.in, step.out);
-    for (const Launch::Table& table : step.call.launch(views.args()).tables) {
-      bytes += std::visit(
-          [](const auto& data) { return static_cast<std::int64_t>(data.size() * sizeof(data[0])); },
-          table.data);
+    for (const Launch::Table& table : step.call.launch(views.args_without_constants()).tables) {
+      bytes += static_cast<std::int64_t>(table.bytes);
     }
   }
   return bytes;

@@ -4,6 +4,7 @@
 
 #include "base/index.h"
 #include "plan/plan.h"
+#include "plan/words.h"
 #include "stowage/plan.h"
 
 namespace stowage {
@@ -25,11 +26,33 @@ std::vector<PlanReport::Boundary> boundary(const std::vector<PlanPort>& ports) {
   return out;
 }
 
-PlanReport::Step step_report(const Plan& plan, const Step& step) {
-  if (step.kind == Step::Kind::convert) {
-    return {PlanReport::Step::Kind::convert, plan.slots[idx(step.src)].name, "", ""};
+/// The place of what a step converts in Plan::conversions, or -1.
+int conversion_of(const Plan& plan, const Step& step) {
+  const Slot &src = plan.slot(step.src), &dst = plan.slot(step.dst);
+  const auto lies = [](const Slot& slot, const std::string& layout) {
+    const std::string plain = plan::placed_layout(slot.mapping.layout(), slot.place);
+    return layout == plain || layout == plan::stored_as(plain, slot.dtype);
+  };
+  for (std::size_t i = 0; i < plan.conversions.size(); ++i) {
+    const ConversionReport& c = plan.conversions[i];
+    if (c.id == src.value && lies(src, c.from) && lies(dst, c.to)) return static_cast<int>(i);
   }
-  return {PlanReport::Step::Kind::call, step.name, step.op, std::string(step.call.name())};
+  return -1;
+}
+
+PlanReport::Step step_report(const Plan& plan, const Step& step) {
+  PlanReport::Step out;
+  if (step.kind == Step::Kind::convert) {
+    out.kind = PlanReport::Step::Kind::convert;
+    out.name = plan.slot(step.src).name;
+    out.conversion = conversion_of(plan, step);
+    return out;
+  }
+  out.name = step.name;
+  out.op = step.op;
+  out.kernel = std::string(step.call.name());
+  out.node = step.node;
+  return out;
 }
 
 /// Every tensor that has memory of its own in the arena, then scratch, each with the steps in which

@@ -55,22 +55,69 @@ TEST(PlanReport, TellsConstantsFromComputedValues) {
   }
 }
 
-// Session::on_step counts the steps of the report.
+// Session::step_us has a time for each.
 TEST(PlanReport, StepsAreThoseOfARun) {
   const auto plan = make_plan(net());
   const PlanReport r = report(*plan);
+  for (const PlanReport::Step& step : r.steps) {
+    const bool convert = step.kind == PlanReport::Step::Kind::convert;
+    EXPECT_EQ(step.kernel.empty(), convert) << step.name;
+    EXPECT_FALSE(step.name.empty());
+  }
   Session session(plan);
   session.set_input(0, Tensor(DType::f32, session.inputs()[0].shape).view());
-  std::vector<int> seen;
-  session.on_step([&](int step) { seen.push_back(step); });
   session.run();
-  ASSERT_EQ(seen.size(), r.steps.size());
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    EXPECT_EQ(seen[i], static_cast<int>(i));
-    const bool convert = r.steps[i].kind == PlanReport::Step::Kind::convert;
-    EXPECT_EQ(r.steps[i].kernel.empty(), convert) << r.steps[i].name;
-    EXPECT_FALSE(r.steps[i].name.empty());
+  session.profile(true);
+  EXPECT_TRUE(session.step_us().empty());
+  session.run();
+  ASSERT_EQ(session.step_us().size(), r.steps.size());
+  const std::vector<double> measured(session.step_us().begin(), session.step_us().end());
+  for (const double us : measured) EXPECT_GT(us, 0);
+  session.profile(false);
+  session.run();
+  EXPECT_TRUE(std::ranges::equal(session.step_us(), measured));
+}
+
+TEST(PlanReport, StepsSayWhoseTheyAre) {
+  const PlanReport r = report(*make_plan(net()));
+  std::set<int> nodes;
+  for (const NodeReport& n : r.nodes) nodes.insert(n.node);
+  std::set<int> conversions;
+  for (const PlanReport::Step& step : r.steps) {
+    if (step.kind == PlanReport::Step::Kind::call) {
+      EXPECT_EQ(nodes.count(step.node), 1u) << step.name;
+      EXPECT_EQ(step.conversion, -1);
+      continue;
+    }
+    EXPECT_EQ(step.node, -1);
+    ASSERT_GE(step.conversion, 0) << step.name;
+    EXPECT_EQ(r.conversions.at(static_cast<std::size_t>(step.conversion)).value, step.name);
+    EXPECT_TRUE(conversions.insert(step.conversion).second) << "two steps are one conversion";
   }
+}
+
+TEST(PlanReport, TellsWhatANodeWasAskedToDo) {
+  Net n;
+  const ValueId x = n.input({1, 8, 6, 6});
+  const ValueId a = n.conv(x, 8, 16);
+  Attributes window;
+  window.set("kernel_shape", Ints{2, 2});
+  window.set("strides", Ints{2, 2});
+  const auto graph = n.finish({n.add("max_pool", {n.add("relu", {a})}, window)});
+  simplify(*graph);
+  const PlanReport r = report(*make_plan(graph));
+  ASSERT_EQ(r.nodes.size(), 2u);
+  const auto detail = [](const NodeReport& node, std::string_view name) -> std::string {
+    for (const NodeReport::Detail& d : node.details) {
+      if (d.name == name) return d.value;
+    }
+    return "";
+  };
+  EXPECT_EQ(detail(r.nodes[0], "posts"), "relu");
+  EXPECT_EQ(detail(r.nodes[0], "strides"), "1, 1") << "known, though nobody said so";
+  EXPECT_EQ(detail(r.nodes[1], "kernel_shape"), "2, 2");
+  EXPECT_EQ(detail(r.nodes[1], "strides"), "2, 2");
+  EXPECT_EQ(r.nodes[1].inputs[0].shape, Shape("nchw", {1, 16, 6, 6}));
 }
 
 TEST(PlanReport, BlocksShareNoByteWhileBothAreInUse) {

@@ -5,7 +5,9 @@
 
 #include "base/index.h"
 #include "base/text.h"
+#include "plan/details.h"
 #include "plan/rule.h"
+#include "plan/words.h"
 
 namespace stowage::plan {
 
@@ -13,14 +15,8 @@ namespace {
 
 /// "image-channel in an image, f16": the layout, and what is not the host's or the value's own.
 std::string spelling(const Format& format, const Value& value) {
-  std::string out = format.layout.spelling();
-  for (const NamedLayout& named : layout_catalog()) {
-    if (format.layout.is_image() && named.layout == out) out = named.name;
-  }
-  if (format.place.memory == Place::Memory::buffer) out += " in a buffer";
-  if (format.place.memory == Place::Memory::image) out += " in an image";
-  if (format.dtype != value.dtype) out += text(", ", dtype_name(format.dtype));
-  return out;
+  const std::string out = placed_layout(format.layout, format.place);
+  return format.dtype == value.dtype ? out : stored_as(out, format.dtype);
 }
 
 class Reporter {
@@ -46,6 +42,7 @@ class Reporter {
     r.category = by_rule ? r.rule_category : n.op->category;
     r.kernel = std::string(chosen.offer.name());
     r.cost_us = chosen.cost_us;
+    r.details = details_of(graph_, n);
     operands(n.inputs, chosen.in, r.inputs);
     operands(n.outputs, chosen.out, r.outputs);
     for (std::size_t k = 0; k < table_.options[i].size(); ++k) {
@@ -84,9 +81,8 @@ class Reporter {
     for (std::size_t k = 0; k < values.size(); ++k) {
       if (values[k] == kNoValue) continue;
       const Value& v = graph_.value(values[k]);
-      out.push_back({values[k], v.name, text(v.shape.extents()),
-                     spelling(table_.format(values[k], layouts[k]), v), data_format(v.shape),
-                     v.constant != nullptr});
+      out.push_back({values[k], v.name, spelling(table_.format(values[k], layouts[k]), v), v.shape,
+                     v.dtype, data_format(v.shape), v.constant != nullptr});
     }
   }
 

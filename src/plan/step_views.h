@@ -19,7 +19,7 @@ struct StepViews {
 
   LaunchArgs args() const { return {in, out, constants}; }
 
-  /// Without constants: tables that are computed from them are empty.
+  /// Without constants: no table is computed from them.
   LaunchArgs args_without_constants() const { return {in, out}; }
 };
 

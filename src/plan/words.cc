@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "base/text.h"
+
 namespace stowage::plan {
 
 std::string fixed(double value, int digits) {
@@ -37,6 +39,20 @@ std::string printable(std::string_view name) {
   }
   if (name.size() > kMost) out += "...";
   return out;
+}
+
+std::string placed_layout(const Layout& layout, const Place& place) {
+  std::string out = layout.spelling();
+  for (const NamedLayout& named : layout_catalog()) {
+    if (layout.is_image() && named.layout == out) out = named.name;
+  }
+  if (place.memory == Place::Memory::buffer) out += " in a buffer";
+  if (place.memory == Place::Memory::image) out += " in an image";
+  return out;
+}
+
+std::string stored_as(const std::string& layout, DType dtype) {
+  return text(layout, ", ", dtype_name(dtype));
 }
 
 std::string layouts_of(const NodeReport& node) {

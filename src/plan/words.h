@@ -21,6 +21,12 @@ std::string size_of(double bytes);
 /// A name out of a model file, which may hold anything: control characters as \x1b, long ones cut.
 std::string printable(std::string_view name);
 
+/// "image-channel in an image": the layout, and where it lies if that is not the host's memory.
+std::string placed_layout(const Layout& layout, const Place& place);
+
+/// "NCHW, f16": a layout of elements that are stored in another type than the value's.
+std::string stored_as(const std::string& layout, DType dtype);
+
 /// "nchw -> nChw16c" of what was chosen: the first input and output.
 std::string layouts_of(const NodeReport& node);
 

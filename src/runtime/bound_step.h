@@ -27,7 +27,12 @@ struct BoundStep {
 };
 
 /// Where each slot of the plan lies: constants in the plan, all else in `arena`; null: on a device.
-std::vector<std::byte*> slot_pointers(const Plan& plan, std::byte* arena);
+/// `own`, if it is not empty: by slot, memory that a slot has instead of the arena's, or null.
+std::vector<std::byte*> slot_pointers(const Plan& plan, std::byte* arena,
+                                      std::span<std::byte* const> own = {});
+
+/// Makes a bound step work where slots lie now.
+void point(BoundStep& bound, const Step& step, std::span<std::byte* const> slots) noexcept;
 
 /// `slots`: see slot_pointers. Throws what binding a kernel does, with the node in the trail.
 BoundStep bind_step(const Plan& plan, const Step& step, std::span<std::byte* const> slots,

@@ -20,7 +20,7 @@ struct Record {
 
   std::int64_t lends = 0;   ///< with this row pitch; 0: only copies
   std::vector<float> lent;  ///< begins as 7
-  int mapped = 0, unmapped = 0;
+  int mapped = 0, unmapped = 0, waits = 0;
 };
 
 class RecordingSession : public DeviceSession {
@@ -55,7 +55,7 @@ class RecordingSession : public DeviceSession {
     ++record_->unmapped;
   }
 
-  void wait() override {}
+  void wait() override { ++record_->waits; }
 
   double step_us(int) override { return -1; }
 
@@ -114,6 +114,54 @@ TEST(DevicePorts, TailsGoUpAsZero) {
   session.set_input(0, tensor.view());
   ASSERT_EQ(device->record.uploaded.size(), 2u * 8 * 3 * 4);
   EXPECT_EQ(std::ranges::count(device->record.uploaded, 1.0f), 2 * 5 * 3 * 4);
+}
+
+/// Bound memory is what goes up and what comes down, tails and all, lent or not.
+TEST(DevicePorts, AreCopiedFromAndToBoundMemory) {
+  for (const std::int64_t lends : {0, 16}) {
+    Net net;
+    const ValueId y = net.conv(net.input({2, 5, 3, 4}), 5, 6);
+    const auto device = std::make_shared<RecordingDevice>();
+    device->record.lends = lends;
+    device->record.lent.resize(1 << 12);
+    Session session(make_plan(net.finish({y}), on_device()), device);
+    const PortFormat in = session.input_format(0), out = session.output_format(0);
+    Tensor from(in.dtype, in.mapping.shape(), in.mapping.layout());
+    Tensor to(out.dtype, out.mapping.shape(), out.mapping.layout());
+    ASSERT_FALSE(in.mapping.bijective());
+    EXPECT_EQ(in.copied_bytes, from.bytes());
+    EXPECT_EQ(out.copied_bytes, to.bytes());
+    session.bind_input(0, from);
+    session.bind_output(0, to);
+    EXPECT_EQ(device->record.from, nullptr) << "it is run that copies";
+    for (const int runs : {1, 2}) {
+      session.run();
+      EXPECT_EQ(device->record.from, from.data()) << runs;
+      EXPECT_EQ(device->record.mapped, lends == 0 ? 0 : runs);
+      EXPECT_EQ(device->record.unmapped, device->record.mapped);
+    }
+    session.unbind_output(0);
+    session.run();
+    EXPECT_EQ(device->record.mapped, lends == 0 ? 0 : 2);
+  }
+}
+
+/// A device that does not measure its steps is waited for, each time.
+TEST(DevicePorts, StepsAreMeasuredByTheHost) {
+  Net net;
+  const ValueId y = net.add("sigmoid", {net.add("sigmoid", {net.input({2, 5, 3, 4})})});
+  const auto plan = make_plan(net.finish({y}), on_device());
+  const auto device = std::make_shared<RecordingDevice>();
+  Session session(plan, device);
+  session.set_input(0, Tensor(DType::f32, session.inputs()[0].shape).view());
+  const int before = device->record.waits;
+  session.run();
+  const int usual = device->record.waits - before;
+  session.profile(true);
+  session.run();
+  EXPECT_EQ(device->record.waits - before, 2 * usual + static_cast<int>(plan->steps.size()));
+  ASSERT_EQ(session.step_us().size(), plan->steps.size());
+  for (const double us : session.step_us()) EXPECT_GE(us, 0);
 }
 
 /// A device that lends its memory copies nothing: tails are written there, what is between rows

@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""examples.py PROGRAMS TEST_DATA: what the programs of examples/ find in pictures.
+"""examples.py PROGRAMS SOURCE_DIR TEST_DATA: what the programs of examples/ find, draw, convert and list.
 
 Classes; boxes within three pixels of those that the ONNX file of the same network computes, which has no anchors
-to decode."""
+to decode. Without test data: the bundled model alone."""
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
+import numpy as np
 from PIL import Image
 
 PIXELS = 3
 COLOURS = [(235, 64, 52), (52, 152, 219), (46, 204, 113), (241, 196, 15)]
 
-programs, data = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2] or "nowhere")
-if not (data / "models").is_dir():
-    print("skipped: no test data")
-    sys.exit(0)
+programs, source = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+data = pathlib.Path(sys.argv[3] or "nowhere")
 models, images = data / "models", data / "models" / "images"
+bundled = source / "models" / "upscale_x2.onnx"
 
 
 def run(name, *arguments, code=0):
@@ -72,11 +72,50 @@ def refused(folder):
     assert "cannot be read" in run("classify", param, param, "--labels", folder / "none.txt", code=3)
 
 
-faces = models / "ncnn/ultraface_slim320/ultraface_slim320.param"
-things = models / "ncnn/yolo_fastest_1.1/yolo_fastest_1.1.param"
-yolo = ("--size", "320,320", "--mean", "0", "--norm", "0.00392157", "--score", "0.5")
-with tempfile.TemporaryDirectory() as name:
-    folder = pathlib.Path(name)
+def converted(folder):
+    before, after = folder / "before.f32", folder / "after.f32"
+    picture = np.arange(1 * 4 * 5 * 6, dtype=np.float32).reshape(1, 4, 5, 6)  # n h w c
+    picture.tofile(before)
+    arguments = (before, after, "n=1,c=6,h=4,w=5", "NHWC", "nChw4c")
+    said = run("convert", *arguments)
+    assert said == "n h w c -> n c/4 h w c%4: 120 elements, 40 cells of tail, 0 of gap\n", said
+    want = np.zeros((1, 2, 4, 5, 4), np.float32)
+    for c in range(6):
+        want[:, c // 4, :, :, c % 4] = picture[:, :, :, c]
+    assert after.read_bytes() == want.tobytes()
+    after.unlink()
+    before.write_bytes(picture.tobytes()[:-4])
+    assert "has 476 bytes, but n=1,c=6,h=4,w=5 takes 480" in run("convert", *arguments, code=3)
+    assert "expected label" in run("convert", *arguments[:3], "n h w q!", "NCHW", code=2)
+    assert [f.name for f in folder.glob("after*")] == []
+
+
+def listed(folder):
+    assert run("ports", bundled).splitlines() == [
+        "input   image                     f32   [1, 3, h, w]",
+        "output  upscaled",
+    ], run("ports", bundled)
+    assert run("ports", bundled, "--shape", "image=1,3,20,30").splitlines() == [
+        "input   image                     f32   [1, 3, 20, 30]",
+        "output  upscaled                  f32   [1, 3, 40, 60]",
+    ], run("ports", bundled, "--shape", "image=1,3,20,30")
+    assert "is no NAME=" in run("ports", bundled, "--shape", "image", code=2)
+    assert "cannot be read" in run("ports", folder / "none.onnx", code=3)
+
+
+def run_twice():
+    lines = run("two_threads", bundled, "--runs", "5", "--shape", "image=1,3,24,32").splitlines()
+    for i, line in enumerate(lines[:2]):
+        times = re.fullmatch(r"thread (\d): 5 runs, fastest ([\d.]+) ms, median ([\d.]+) ms, slowest ([\d.]+) ms", line)
+        assert times and int(times[1]) == i + 1, line
+        assert 0 <= float(times[2]) <= float(times[3]) <= float(times[4]), line
+    assert lines[2:] == ["the results are the same"], lines
+
+
+def with_test_data(folder):
+    faces = models / "ncnn/ultraface_slim320/ultraface_slim320.param"
+    things = models / "ncnn/yolo_fastest_1.1/yolo_fastest_1.1.param"
+    yolo = ("--size", "320,320", "--mean", "0", "--norm", "0.00392157", "--score", "0.5")
     classified(folder)
     detected(folder, faces, images / "pexels_group.jpg", (),
              [("0", 688, 468, 834, 650), ("0", 223, 190, 368, 362), ("0", 349, 525, 487, 720)])
@@ -87,4 +126,15 @@ with tempfile.TemporaryDirectory() as name:
     detected(folder, things, images / "grace_hopper.jpg", (*yolo, "--labels", names),
              [("person", 0, 71, 488, 589), ("tie", 226, 432, 301, 557)])
     refused(folder)
-print("the examples find what is there")
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    converted(folder)
+    listed(folder)
+    run_twice()
+    if models.is_dir():
+        with_test_data(folder)
+        print("the examples find what is there")
+    else:
+        print("converted, listed and run; the rest skipped: no test data")

@@ -20,13 +20,13 @@ fail() {
 # dom FILE: the page as it is after its script has run.
 dom() {
   timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
-    --user-data-dir="$work/profile" --window-size=1500,1000 --virtual-time-budget=5000 \
+    --user-data-dir="$work/profile" --allow-file-access-from-files --window-size=1500,1000 --virtual-time-budget=5000 \
     --dump-dom "file://$1" 2>"$work/browser.log" || true
 }
 
 "$stowage" plan "$model" "$@" --html "$work/plan.html" >"$work/out"
 nodes=$("$stowage" plan "$model" "$@" --json | grep -c '"category"')
-! grep -Eiq '(src|href)=|https?://[^w]|@import|url\(' "$work/plan.html" || fail "the page wants the network"
+! grep -Eiq '(src|href)=|https?://[^w]|@import|url\([^#]' "$work/plan.html" || fail "the page wants the network"
 dom "$work/plan.html" >"$work/dom"
 if ! grep -q '<html' "$work/dom"; then
   echo "skipped: the browser does not start here"
@@ -49,10 +49,14 @@ data = json.loads(page[start:end])
 evil = "</script><img src=x onerror=document.documentElement.dataset.owned=1>"
 for node in data["nodes"]:
     node["name"] = node["kernel"] = node["op"] = evil
+    node["details"] = {evil: evil, "posts": evil}
     for operand in node["inputs"] + node["outputs"]:
-        operand["name"] = operand["shape"] = evil
+        operand["name"] = operand["type"] = evil
+        operand["shape"] = operand["axes"] = [evil]
 for move in data["conversions"]:
     move["value"] = move["reason"] = evil
+for named in data["layouts"] + data["kernels"]:
+    named["meaning"] = evil
 data["model"] = evil
 text = json.dumps(data).replace("<", "\\u003c")
 open(sys.argv[2], "w").write(page[:start] + text + page[end:])
@@ -61,4 +65,16 @@ dom "$work/evil.html" >"$work/dom"
 grep -q 'data-ready=' "$work/dom" || fail "the script of the page did not survive odd names"
 ! grep -q 'data-owned=' "$work/dom" || fail "a name became code"
 [ "$(grep -o 'class="item node' "$work/dom" | wc -l)" -eq "$nodes" ] || fail "odd names changed the graph"
+
+# On a telephone nothing is wider than the screen, whatever the names. A window this narrow is a frame of another.
+for page in plan evil; do
+  cat >"$work/narrow.html" <<HTML
+<iframe src="$page.html" style="border:0;width:390px;height:800px"
+  onload="const page = this.contentDocument.documentElement;
+          document.documentElement.dataset.over = page.scrollWidth - page.clientWidth"></iframe>
+HTML
+  dom "$work/narrow.html" >"$work/dom"
+  grep -q 'data-over="0"' "$work/dom" ||
+    fail "the page $page does not fit 390 pixels: $(grep -o 'data-over="[^"]*"' "$work/dom")"
+done
 echo "plan.html: $nodes operators"

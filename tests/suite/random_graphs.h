@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,12 @@ std::string check(const Case& c);
 /// Runs the plan step by step in memory that begins as NaN: kernels and conversions must leave zero
 /// in the tails of what they write. "" or the first that does not.
 std::string check_tails(const Plan& plan, const std::vector<Tensor>& inputs);
+
+/// Runs the plan over bound memory that has not a byte more than it takes: the outputs must have
+/// the bits of `want`, by set of inputs, and nothing else may be written. "" or what is wrong.
+std::string check_bound(const std::shared_ptr<const Plan>& plan,
+                        const std::vector<std::vector<Tensor>>& inputs,
+                        const std::vector<std::vector<Tensor>>& want);
 
 /// A smaller case that still fails: outputs dropped, nodes replaced by model inputs that hold
 /// what the oracle computed, plainer options.

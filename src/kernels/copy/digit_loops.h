@@ -100,7 +100,7 @@ void for_each_offset(const StridedLoop<N>* loops, std::size_t count, F&& f) {
   }
 }
 
-/// Writes zeros into the tail cells of a layout.
+/// Writes zeros into the tail cells of a layout, or looks for them there.
 ///
 /// A cell is in the tail when x >= extent for some axis, x being the sum of digit * q. With the
 /// digits of `extent` as the bound, that is: equal digits down to some level, a greater digit
@@ -122,6 +122,19 @@ class TailZero {
                     static_cast<std::size_t>(box.run * bytes_));
       });
     }
+  }
+
+  /// Every byte of the tail is zero.
+  bool holds(const std::byte* data) const noexcept {
+    bool zero = true;
+    for (const Box& box : boxes_) {
+      for_each_offset(box.loops.data(), box.loops.size(), [&](const auto& offset) {
+        const std::byte* const run = data + (box.first + offset[0]) * bytes_;
+        zero = zero && std::all_of(run, run + box.run * bytes_,
+                                   [](std::byte b) { return b == std::byte{0}; });
+      });
+    }
+    return zero;
   }
 
  private:

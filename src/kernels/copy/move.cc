@@ -52,8 +52,8 @@ void launch_move(const MoveParams& p, const LaunchArgs& args, Launch& launch) {
     if (c.empty()) c = "0";
     if (!p.input[a].table.empty()) {
       const std::string name = text("table", a);
-      launch.tables.push_back(
-          {name, std::vector<std::int32_t>(p.input[a].table.begin(), p.input[a].table.end())});
+      launch.table(name,
+                   std::vector<std::int32_t>(p.input[a].table.begin(), p.input[a].table.end()));
       c = text(name, "[", c, "]");
     }
     if (p.outside == MoveParams::Outside::edge) c = text("clamp(", c, ", 0, x_e.s", a, " - 1)");

@@ -22,13 +22,13 @@ void launch_resize(const ResizeDeviceParams& p, const LaunchArgs& args, Launch& 
       continue;
     }
     AxisTaps taps = axis_taps(p.rule, idx(k));
-    const std::vector<std::int32_t> index(taps.index.begin(), taps.index.end());
-    launch.tables.push_back({text("index", k), index});
+    std::vector<std::int32_t> index(taps.index.begin(), taps.index.end());
+    launch.table(text("index", k), std::move(index));
     if (nearest) {
       coordinates += text("index", k, "[y_", k, "]");
       continue;
     }
-    launch.tables.push_back({text("weight", k), std::move(taps.weight)});
+    launch.table(text("weight", k), std::move(taps.weight));
     launch.scalar(text("taps", k), taps.count);
     loops += text("for (int t", k, " = y_", k, " * taps", k, "; t", k, " < (y_", k, " + 1) * taps",
                   k, "; ++t", k, ") ");

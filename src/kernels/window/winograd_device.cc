@@ -83,8 +83,9 @@ void launch_winograd(const WinogradDeviceParams& p, const LaunchArgs& args, Laun
   if (p.bias >= 0) launch.operands.push_back({"b", p.bias, false});
   const auto* weights =
       args.constants.size() > 1 ? reinterpret_cast<const float*>(args.constants[1]) : nullptr;
-  launch.tables.push_back(
-      {"filters", weights == nullptr ? std::vector<float>() : filters(k, weights)});
+  launch.tables.push_back({"filters",
+                           weights == nullptr ? std::vector<float>() : filters(k, weights),
+                           static_cast<std::size_t>(winograd_filter_bytes(k[0], k[1]))});
   const std::int64_t tiles_h = ceil_div(y[2], kResults), tiles_w = ceil_div(y[3], kResults);
   launch.scalar("pad_h", p.w.pad_begin[1]);
   launch.scalar("pad_w", p.w.pad_begin[2]);

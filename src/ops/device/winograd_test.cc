@@ -2,6 +2,7 @@
 // Convolution by Winograd's F(2 x 2, 3 x 3) on a device against the reference.
 #include <cmath>
 
+#include "kernels/window/winograd_device.h"
 #include "ops/device/test_util.h"
 
 namespace stowage {
@@ -94,6 +95,28 @@ TEST(DeviceWinograd, IsChosenByPrice) {
   EXPECT_EQ(planned(large, fast, {"cl_winograd"}).nodes.at(0).kernel, "cl_conv");
   EXPECT_EQ(planned(large, slow).nodes.at(0).kernel, "cl_conv");
   EXPECT_EQ(planned(single, fast).nodes.at(0).kernel, "cl_conv");
+}
+
+/// A plan counts the bytes of the filters without computing them.
+TEST(DeviceWinograd, FiltersTakeTheirBytes) {
+  const std::pair<std::int64_t, std::int64_t> channels[] = {{1, 1}, {4, 5}, {33, 3}, {37, 66}};
+  for (const auto& [out, in] : channels) {
+    const std::vector<float> weights(static_cast<std::size_t>(out * in * 9), 1.0f);
+    const std::vector<const std::byte*> constants = {
+        nullptr, reinterpret_cast<const std::byte*>(weights.data())};
+    const auto at = [](Ints extents) {
+      const Shape shape("nchw", extents);
+      return LaunchView{Mapping(Layout::row_major(shape), shape, 4)};
+    };
+    const LaunchView x[] = {at({1, in, 6, 6}), at({out, in, 3, 3})}, y[] = {at({1, out, 4, 4})};
+    Launch filled, counted;
+    launch_winograd({}, {x, y, constants}, filled);
+    launch_winograd({}, {x, y}, counted);
+    const auto& data = std::get<std::vector<float>>(filled.tables.at(0).data);
+    EXPECT_EQ(filled.tables[0].bytes, data.size() * sizeof(float));
+    EXPECT_EQ(counted.tables.at(0).bytes, filled.tables[0].bytes);
+    EXPECT_TRUE(std::get<std::vector<float>>(counted.tables[0].data).empty());
+  }
 }
 
 /// The filters count as memory of the device, although no operand of the plan is there.

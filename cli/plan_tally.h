@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan comes to: its layouts and kernels, counted, and measured times by operator.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/layout_look.h"
+#include "stowage/plan.h"
+
+namespace stowage::cli {
+
+struct LayoutTally {
+  std::string layout;
+  int tensors = 0;    ///< that are computed, given or wanted in it
+  int constants = 0;  ///< weights that kernels read in it
+  LayoutLook look;    ///< where there are tensors
+};
+
+/// The most frequent first, those of constants alone last.
+std::vector<LayoutTally> tally_layouts(const PlanReport& plan);
+
+struct KernelTally {
+  std::string kernel;
+  int operators = 0;
+  double cost_us = 0;  ///< predicted
+};
+
+/// The one that takes most time first.
+std::vector<KernelTally> tally_kernels(const PlanReport& plan);
+
+/// Microseconds of each of PlanReport::nodes and conversions; below 0 where nothing was measured.
+struct MeasuredTimes {
+  std::vector<double> nodes, conversions;
+};
+
+/// `step_us` are those of PlanReport::steps, or nothing.
+MeasuredTimes measured_times(const PlanReport& plan, std::span<const double> step_us);
+
+}  // namespace stowage::cli
