@@ -221,8 +221,9 @@ int run(BenchOptions options, std::ostream& out) {
   const std::string wrote = write_plan_files(options.files, plan, name, samples.layers);
   if (!options.json) {
     out << wrote
-        << fmt::format("{:>20}  min = {:7.2f}  max = {:7.2f}  avg = {:7.2f}  median = {:7.2f}\n",
-                       one_line(name), least, most, average, median(samples.whole));
+        << fmt::format(
+               "{:>20}  min = {:7.2f}  max = {:7.2f}  avg = {:7.2f}  median = {:7.2f}  ms\n",
+               one_line(name), least, most, average, median(samples.whole));
     if (options.layers) out << layers_text(plan, samples.layers);
     return 0;
   }
@@ -259,7 +260,8 @@ Command add_bench(CLI::App& app, const Streams& streams) {
       "The inputs are noise, the same in every run. A run is what a user waits for: the inputs "
       "are\n"
       "moved into the plan's layouts, the model is computed, the outputs are moved back.\n"
-      "convert_ms is what of it goes into moving; first_ms is the very first run.");
+      "All times are milliseconds. convert_ms is what of a run goes into moving; first_ms is the\n"
+      "very first run.");
   add_model_options(command, *options);
   add_deploy_options(command, options->deploy, options->deployed_model);
   add_format_options(command, *options);

@@ -74,7 +74,7 @@ Command add_calibrate(CLI::App& app, const Streams& streams) {
       "plan, bench and check from then on; '--rates default' does without them.");
   command
       ->add_option("--device", options->device, "What to measure: cpu (the default) or opencl[:N]")
-      ->type_name("DEVICE");
+      ->type_name("cpu|opencl[:N]");
   command->add_option("--rates", options->file, "Keep them in this file")->type_name("FILE");
   command->add_flag("--dry-run", options->dry, "Measure and print, keep nothing");
   command->add_flag("--json", options->json, "Print JSON and nothing else");

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <iterator>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -12,23 +12,34 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/completion.h"
+#include "cli/manual.h"
+#include "cli/slips.h"
 #include "stowage/error.h"
-
-#ifndef STOWAGE_VERSION
-#define STOWAGE_VERSION "0.1.0"
-#endif
+#include "stowage/version.h"
 
 namespace stowage::cli {
 namespace {
 
 constexpr const char* kDescription =
-    "Stowage runs neural networks on this device, and shows where every tensor lies in memory.";
+    "Run neural networks on this device, and see where every tensor lies in memory.";
 
-constexpr const char* kFooter =
-    "Exit codes: 0 all went well, 1 a check failed, 2 the command line is wrong, 3 a file or an\n"
-    "input is bad, 4 not supported, 5 a device failed, 6 a limit or the memory is exceeded, 7 a\n"
-    "bug in Stowage.\n"
-    "'stowage COMMAND --help' tells about one command.";
+constexpr std::string_view kExitCodes[] = {"all went well",
+                                           "a check failed",
+                                           "the command line is wrong",
+                                           "a file or an input is bad",
+                                           "not supported",
+                                           "a device failed",
+                                           "a limit or the memory is exceeded",
+                                           "a bug in Stowage"};
+
+std::string footer() {
+  std::string out = "Exit codes:\n";
+  for (std::size_t code = 0; code < std::size(kExitCodes); ++code) {
+    out += text("  ", code, "  ", kExitCodes[code], "\n");
+  }
+  return out + "\n'stowage COMMAND --help' tells about one command.";
+}
 
 int report(const Streams& streams, ErrorCode code, std::string_view sentence) {
   streams.out.flush();
@@ -43,18 +54,33 @@ int report(const Streams& streams, ErrorCode code, std::string_view sentence) {
   return static_cast<int>(code);
 }
 
-std::string no_command(const std::string& first, std::span<const Command> commands) {
-  std::string names;
-  for (const Command& command : commands) {
-    names += text(names.empty() ? "" : ", ", command.app->get_name());
-  }
-  return text(first.empty() ? "there is nothing to do" : text("there is no command '", first, "'"),
-              "; choose one of ", names, ", or --help");
+/// What the definitions of the commands are good for beside parsing.
+void add_definition_options(CLI::App& app, std::ostream& out) {
+  app.add_option_function<std::string>(
+         "--completion",
+         [&app, &out](const std::string& shell) {
+           out << completion(app, shell);
+           throw CLI::Success();
+         },
+         "Print what completes commands and options in a shell")
+      ->type_name("bash|zsh|fish")
+      ->trigger_on_parse();
+  app.add_option_function<std::string>(
+         "--share",
+         [&app](const std::string& folder) {
+           write_man_pages(app, kExitCodes, folder + "/man/man1");
+           write_completions(app, folder);
+           throw CLI::Success();
+         },
+         "Write man pages and completion below this folder, as /usr/share has them")
+      ->type_name("DIR")
+      ->trigger_on_parse()
+      ->group("");  // for the build
 }
 
-int dispatch(std::vector<std::string> arguments, const Streams& streams) {
+int dispatch(std::span<const std::string> arguments, const Streams& streams) {
   CLI::App app(kDescription, "stowage");
-  app.footer(kFooter);
+  app.footer(footer());
   app.require_subcommand(1);
   app.set_version_flag("--version", "stowage " STOWAGE_VERSION, "Print the version and leave");
   app.set_help_flag("-h,--help", "Print this help and leave");
@@ -64,22 +90,15 @@ int dispatch(std::vector<std::string> arguments, const Streams& streams) {
       add_layout(app, streams),   add_devices(app, streams), add_calibrate(app, streams),
       add_selftest(app, streams),
   };
-  const std::string first = arguments.empty() ? "" : arguments.front();
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+  add_definition_options(app, streams.out);
   try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::Success& success) {  // --help, --version
+    // CLI11 takes them from the back.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success& success) {  // --help, --version, --completion
     app.exit(success, streams.out, streams.err);
     return 0;
   } catch (const CLI::ParseError& error) {
-    const Command* chosen = std::find_if(std::begin(commands), std::end(commands),
-                                         [](const Command& c) { return c.app->parsed(); });
-    if (chosen == std::end(commands)) {
-      return report(streams, ErrorCode::usage, no_command(first, commands));
-    }
-    return report(streams, ErrorCode::usage,
-                  text(error.what(), "; 'stowage ", chosen->app->get_name(),
-                       " --help' tells what is understood"));
+    return report(streams, ErrorCode::usage, slip(app, arguments, error));
   }
   for (const Command& command : commands) {
     if (command.app->parsed()) return command.act();
@@ -99,10 +118,12 @@ std::string one_line(std::string_view sentence) {
   const std::size_t caret =
       sentence.find('^', line == std::string_view::npos ? sentence.size() : line);
   if (caret != std::string_view::npos) {
-    // "n c/ h\n    ^ expected a number", perhaps followed by a trail.
+    // "n c/ h\n    ^ expected a number", perhaps followed by a trail, or by a line of advice.
     const std::size_t column = caret - line;
-    told = text(sentence.substr(std::min(caret + 2, sentence.size())), ", at column ", column,
-                " of '", sentence.substr(0, line), "'");
+    const std::string_view why = sentence.substr(std::min(caret + 2, sentence.size()));
+    const std::size_t end = std::min(why.find('\n'), why.size());
+    told = text(why.substr(0, end), ", at column ", column, " of '", sentence.substr(0, line), "'",
+                why.substr(end));
     sentence = told;
   }
   std::string out;
@@ -122,7 +143,7 @@ std::string one_line(std::string_view sentence) {
 int run_cli(std::span<const std::string> arguments, const Streams& streams) noexcept {
   try {
     try {
-      const int code = dispatch({arguments.begin(), arguments.end()}, streams);
+      const int code = dispatch(arguments, streams);
       streams.out.flush();
       if (code == 0 && !streams.out.good()) {
         return report(streams, ErrorCode::bad_input,

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/test_cli.h"
 #include "stowage/layout.h"
+#include "stowage/version.h"
 
 namespace stowage::cli {
 namespace {
@@ -152,7 +153,36 @@ TEST(Cli, HelpAndVersion) {
 TEST(Cli, OneLineTellsACaretInWords) {
   EXPECT_EQ(one_line("plain"), "plain");
   EXPECT_EQ(one_line("ab cd\n   ^ expected x"), "expected x, at column 4 of 'ab cd'");
+  EXPECT_EQ(one_line("ab\n ^ no\ntry ac"), "no, at column 2 of 'ab'; try ac");
   EXPECT_EQ(one_line("a\x1b[31m\nb"), "a\\x1b[31m; b");
+}
+
+TEST(Cli, VersionIsThatOfCMake) {
+  std::ifstream in(STOWAGE_SOURCE_DIR "/CMakeLists.txt");
+  const std::string cmake{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  const std::string project = "project(stowage VERSION " STOWAGE_VERSION " ";
+  EXPECT_NE(cmake.find(project), std::string::npos);
+  EXPECT_EQ(text(STOWAGE_VERSION_MAJOR, ".", STOWAGE_VERSION_MINOR, ".", STOWAGE_VERSION_PATCH),
+            STOWAGE_VERSION);
+  EXPECT_EQ(stowage({"--version"}).out, "stowage " STOWAGE_VERSION "\n");
+}
+
+TEST(CliLayout, NamesAreListed) {
+  const Outcome list = stowage({"layout", "--list"});
+  EXPECT_EQ(list.code, 0);
+  for (const NamedLayout& named : layout_catalog()) {
+    EXPECT_NE(list.out.find(named.name), std::string::npos) << named.name;
+  }
+  const Json json = Json::parse(stowage({"layout", "--list", "--json"}).out);
+  ASSERT_EQ(json.size(), layout_catalog().size());
+  EXPECT_EQ(json[0]["name"], layout_catalog()[0].name);
+  EXPECT_EQ(stowage({"layout", "--list", "NCHW"}).code, 2);
+  // One axis of several letters is a layout, and perhaps was not meant.
+  const Outcome one = stowage({"layout", "nhwc"});
+  EXPECT_EQ(one.code, 0);
+  EXPECT_NE(one.out.find("did you mean NHWC?"), std::string::npos) << one.out;
+  EXPECT_EQ(stowage({"layout", "nhwc", "--shape", "nhwc=3"}).out.find("did you"),
+            std::string::npos);
 }
 
 TEST(CliLayout, JsonWithoutAShape) {

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/io/file.h"
 #include "cli/io/npy.h"
 
 namespace stowage::cli {
@@ -57,7 +58,16 @@ void check_extents(const Tensor& array, const Mapping& mapping, const std::strin
        "; check --from and --shape");
 }
 
+/// What lies in a file must be what its name says.
+void check_extension(std::string_view what, const std::string& path) {
+  const std::string extension = extension_of(path);
+  if (extension.empty() || extension == "npy") return;
+  fail(ErrorCode::usage, what, " '", path, "' must be a .npy file, the only kind that convert ",
+       "knows; 'stowage run' takes pictures and .pb, too");
+}
+
 int run(const ConvertOptions& options, std::ostream& out) {
+  check_extension("OUT", options.out);
   const Shape shape = Shape::parse(options.shape);
   const Layout from = Layout::parse(options.from), to = Layout::parse(options.to);
   std::optional<DType> as, wanted;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/deploy.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/deploy_keys.h"
 #include "cli/io/npy.h"
 #include "cli/io/preprocess_words.h"
-#include "cli/io/sha256.h"
 #include "cli/io/yaml.h"
 
 namespace stowage::cli {
@@ -24,6 +23,14 @@ std::string lower(std::string word) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return word;
+}
+
+/// "; did you mean runtime? docs/deployment.md lists the keys"
+std::string key_hint(const std::string& key, std::span<const Key> keys) {
+  std::vector<std::string_view> names;
+  for (const Key& known : keys) names.push_back(known.name);
+  const std::string meant = did_you_mean(key, names);
+  return text(meant.empty() ? ";" : meant, " docs/deployment.md lists the keys");
 }
 
 template <class T>
@@ -95,8 +102,7 @@ class Reader {
       const Key* key = std::find_if(std::begin(kModelKeys), std::end(kModelKeys),
                                     [&](const Key& k) { return k.name == node.key; });
       if (key == std::end(kModelKeys)) {
-        refuse(node.line, "'", node.key, "' is no key of a ", what,
-               "; docs/deployment.md lists them");
+        refuse(node.line, "'", node.key, "' is no key of a ", what, key_hint(node.key, kModelKeys));
       }
       if (key->use == Use::ignored) {
         if (std::find(out_.ignored.begin(), out_.ignored.end(), node.key) == out_.ignored.end()) {
@@ -381,7 +387,10 @@ class Reader {
     if (out.empty()) refuse(names.line, "'", names.key, "' is empty");
     if (const YamlNode* node = find(side + "_shapes")) {
       spread(*node, out, groups(*node, out.size(), ",x"), false,
-             [&](DeployedTensor& tensor, const Words& words) { tensor.shape = shape(words); });
+             [&](DeployedTensor& tensor, const Words& words) {
+               tensor.shape = shape(words);
+               tensor.shape_line = words.line;
+             });
     }
     read_formats(side, out);
     if (const YamlNode* node = find(side + "_data_types")) {
@@ -395,6 +404,7 @@ class Reader {
     if (const YamlNode* node = find("validation_" + side + "s_data")) {
       spread(*node, out, scalars(*node), false, [&](DeployedTensor& tensor, const Words& words) {
         tensor.data = path(words.words[0], words.line);
+        tensor.data_line = words.line;
       });
     }
     return out;
@@ -465,28 +475,6 @@ class Reader {
 
 }  // namespace
 
-void add_deploy_options(CLI::App* command, std::string& file, std::string& model) {
-  for (CLI::Option* option : command->get_options()) {
-    if (option->get_positional()) option->required(false);
-  }
-  command
-      ->add_option("--deploy", file,
-                   "A deployment file in YAML, with MACE's keys, that names the model and more")
-      ->type_name("FILE");
-  command->add_option("--model", model, "Which model of the deployment file")->type_name("NAME");
-}
-
-void check_deploy_options(std::string_view command, std::string_view instead, bool given,
-                          const std::string& file, const std::string& model) {
-  if (!given && file.empty())
-    fail(ErrorCode::usage, "give ", instead, " or --deploy FILE; 'stowage ", command,
-         " --help' tells what is understood");
-  if (given && !file.empty()) {
-    fail(ErrorCode::usage, instead, " and --deploy exclude each other; the file names the model");
-  }
-  if (!model.empty() && file.empty()) fail(ErrorCode::usage, "--model needs --deploy FILE");
-}
-
 std::vector<Deployment> read_deployments(const std::string& file) {
   const YamlNode root = read_yaml(file);
   if (root.kind != Kind::map) {
@@ -498,8 +486,10 @@ std::vector<Deployment> read_deployments(const std::string& file) {
     const Key* key = std::find_if(std::begin(kTopKeys), std::end(kTopKeys),
                                   [&](const Key& k) { return k.name == node.key; });
     if (key == std::end(kTopKeys)) {
-      Reader::refuse_at(file, node.line, "'", node.key,
-                        "' is no key of a deployment file; docs/deployment.md lists them");
+      const bool model = node.kind == Kind::map;
+      Reader::refuse_at(file, node.line, "'", node.key, "' is no key of a deployment file",
+                        key_hint(node.key, kTopKeys),
+                        model ? "; the name of a model is indented below models:" : "");
     }
     if (key->use == Use::ignored) ignored.push_back(node.key);
     if (node.key == "models") models = &node;
@@ -511,39 +501,6 @@ std::vector<Deployment> read_deployments(const std::string& file) {
   std::vector<Deployment> out;
   for (const YamlNode& model : models->items) out.push_back(Reader(file, model, ignored).read());
   return out;
-}
-
-const Deployment& choose_deployment(const std::vector<Deployment>& list, const std::string& name) {
-  if (name.empty() && list.size() == 1) return list[0];
-  std::string all;
-  for (const Deployment& deployment : list) {
-    if (deployment.name == name) return deployment;
-    all += text(all.empty() ? "" : ", ", deployment.name);
-  }
-  fail(ErrorCode::usage, "'", list.at(0).file, "' has ",
-       name.empty() ? std::string("several models") : text("no model '", name, "'"),
-       "; choose one with --model: ", all);
-}
-
-void verify_deployment(const Deployment& deployment) {
-  if (deployment.refusal.has_value()) {
-    fail(deployment.refusal->code(), deployment.refusal->sentence());
-  }
-  if (deployment.sha256.empty()) return;
-  const std::string sum = sha256_of_file(deployment.model);
-  if (sum != deployment.sha256) {
-    Reader::refuse_at(deployment.file, deployment.sha256_line, "'", deployment.model,
-                      "' has the SHA-256 ", sum, ", so it is another file than this one tells of");
-  }
-}
-
-std::optional<Deployment> take_deployment(const std::string& file, const std::string& name,
-                                          ModelOptions& options) {
-  if (file.empty()) return std::nullopt;
-  Deployment chosen = choose_deployment(read_deployments(file), name);
-  verify_deployment(chosen);
-  options.model = chosen.model;
-  return chosen;
 }
 
 }  // namespace stowage::cli

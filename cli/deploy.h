@@ -17,6 +17,7 @@ namespace stowage::cli {
 struct DeployedTensor {
   std::string name;
   int line = 0;  ///< where it is named
+  int shape_line = 0, data_line = 0;
   /// In the order of `format`.
   std::optional<std::vector<std::int64_t>> shape;
   std::optional<SaidFormat> format;  ///< nothing: not said, the model's own

@@ -22,9 +22,24 @@ namespace stowage::cli {
 namespace {
 
 template <class... Parts>
+[[noreturn]] void refuse_at(const Deployment& deployment, int line, const Parts&... parts) {
+  fail(ErrorCode::bad_input, deployment.file, ":", line, ": ", parts...);
+}
+
+template <class... Parts>
 [[noreturn]] void refuse(const Deployment& deployment, const DeployedTensor& tensor,
                          const Parts&... parts) {
-  fail(ErrorCode::bad_input, deployment.file, ":", tensor.line, ": ", parts...);
+  refuse_at(deployment, tensor.line, parts...);
+}
+
+/// What `f` gives; an error of a file that the tensor's data names is told with that line.
+template <class F>
+auto with_line(const Deployment& deployment, const DeployedTensor& tensor, F f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    fail(error.code(), deployment.file, ":", tensor.data_line, ": ", error.sentence());
+  }
 }
 
 const DeployedTensor* find(const std::vector<DeployedTensor>& tensors, const std::string& name) {
@@ -203,15 +218,20 @@ Tensor expected_output(const Deployment& deployment, const DeployedTensor& outpu
                        const Tensor& actual) {
   const Shape& want = actual.shape();
   if (is_raw(output.data)) {
-    return read_raw(output.data, output.dtype, {want.extents().begin(), want.extents().end()});
+    return with_line(deployment, output, [&] {
+      return read_raw(output.data, output.dtype, {want.extents().begin(), want.extents().end()});
+    });
   }
-  InputData data = read_input(output.name, output.data);
+  InputData data =
+      with_line(deployment, output, [&] { return read_input(output.name, output.data); });
   if (!data.tensor.has_value()) {
-    refuse(deployment, output, "'", output.data, "' is a picture; give .npy, .pb or .raw");
+    refuse_at(deployment, output.data_line, "'", output.data,
+              "' is a picture; give .npy, .pb or .raw");
   }
   if (without_ones(data.tensor->shape()) != without_ones(want)) {
-    refuse(deployment, output, "'", output.data, "' has shape ", data.tensor->shape().extents(),
-           " but output '", output.name, "' has ", want.extents());
+    refuse_at(deployment, output.data_line, "'", output.data, "' has shape ",
+              data.tensor->shape().extents(), " but output '", output.name, "' has ",
+              want.extents());
   }
   return *std::move(data.tensor);
 }
@@ -237,6 +257,10 @@ void apply_deployment(const Deployment& deployment, const ModelPorts& model,
   options.winograd = deployment.winograd;
   options.deployed = true;
   for (const DeployedTensor& tensor : deployment.inputs) {
+    if (!tensor.shape.has_value() || !options.shapes_from.empty()) continue;
+    options.shapes_from = text(deployment.file, ":", tensor.shape_line);
+  }
+  for (const DeployedTensor& tensor : deployment.inputs) {
     if (std::find(names.begin(), names.end(), tensor.name) == names.end()) {
       refuse(deployment, tensor, "the model has no input '", tensor.name, "'; it has ",
              listed(names));
@@ -260,12 +284,17 @@ Shapes bound_shapes(const ModelOptions& options, const Deployment* deployment, M
     ModelInput& input = *std::find_if(model.inputs.begin(), model.inputs.end(),
                                       [&](const ModelInput& i) { return i.name == tensor.name; });
     const std::vector<std::int64_t>& shape = *tensor.shape;
+    if (input.has_shape && shape.size() != input.extents.size()) {
+      refuse_at(*deployment, tensor.shape_line, "input '", tensor.name, "' has ",
+                input.extents.size(), " axes, ", extents_text(input.extents), ", but this shape ",
+                shape.size());
+    }
     auto extents = in_model_order(input, said(tensor), shape);
     const auto format = fitting_format(input, shape);
     if (!extents.has_value() && said(tensor).format == DataFormat::none && format.has_value()) {
-      refuse(*deployment, tensor, "input '", tensor.name, "' wants ", extents_text(input.extents),
-             "; if the shape is in ", data_format_name(*format),
-             ", write input_data_formats: ", data_format_name(*format));
+      refuse_at(*deployment, tensor.shape_line, "input '", tensor.name, "' wants ",
+                extents_text(input.extents), "; if the shape is in ", data_format_name(*format),
+                ", write input_data_formats: ", data_format_name(*format));
     }
     // Shapes may replace those of the model.
     if (!extents.has_value()) extents = turned(shape, said(tensor).format, input.format);
@@ -281,13 +310,16 @@ InputData deployed_data(const Deployment& deployment, const ModelInput& input) {
          "' of the model; add it to input_tensors, or use --input NAME=FILE");
   }
   InputData data{tensor->name, tensor->data, std::nullopt, std::nullopt};
-  if (!tensor->data.empty() && !is_raw(tensor->data)) return read_input(input.name, tensor->data);
+  if (!tensor->data.empty() && !is_raw(tensor->data)) {
+    return with_line(deployment, *tensor, [&] { return read_input(input.name, tensor->data); });
+  }
   const std::vector<std::int64_t> extents = data_extents(deployment, *tensor, input);
   if (tensor->data.empty()) {
     data.file = fmt::format("random numbers, {:g} to {:g}", tensor->least, tensor->most);
     data.tensor = random_tensor(*tensor, extents);
   } else {
-    data.tensor = read_raw(tensor->data, tensor->dtype, extents);
+    data.tensor = with_line(deployment, *tensor,
+                            [&] { return read_raw(tensor->data, tensor->dtype, extents); });
   }
   return data;
 }
@@ -302,8 +334,8 @@ void check_outputs(const Deployment& deployment, std::span<const Port> ports) {
     const std::vector<std::int64_t> want = turned(*output.shape, format, port.data_format);
     const std::span<const std::int64_t> have = port.shape.extents();
     if (std::equal(have.begin(), have.end(), want.begin(), want.end())) continue;
-    refuse(deployment, output, "output '", output.name, "' has shape ", have,
-           " in the model's order, not ", std::span<const std::int64_t>(want));
+    refuse_at(deployment, output.shape_line, "output '", output.name, "' has shape ", have,
+              " in the model's order, not ", std::span<const std::int64_t>(want));
   }
 }
 

@@ -17,6 +17,17 @@
 namespace stowage::cli {
 namespace {
 
+/// What others call a device that is reached through OpenCL here, if at all.
+bool is_gpu(std::string_view device) {
+  constexpr std::string_view kNames[] = {"gpu", "cuda", "vulkan", "metal", "rocm", "hip", "sycl"};
+  const auto begins = [&](std::string_view name) {
+    return std::equal(name.begin(), name.end(), device.begin(),
+                      device.begin() + std::min(name.size(), device.size()),
+                      [](char want, char have) { return want == (have | 0x20); });
+  };
+  return std::any_of(std::begin(kNames), std::end(kNames), begins);
+}
+
 /// N of "opencl:N"; 0 of "opencl"; nothing for "cpu". Throws Error(usage) for anything else.
 std::optional<int> opencl_number(const DeviceArguments& arguments) {
   const std::string device = arguments.device.value_or("cpu");
@@ -32,7 +43,9 @@ std::optional<int> opencl_number(const DeviceArguments& arguments) {
       return number;
     }
   }
-  fail(ErrorCode::usage, "--device '", device, "' is unknown; choose cpu or opencl[:N]");
+  fail(ErrorCode::usage, "--device '", device, "' is unknown; choose cpu or opencl[:N]",
+       is_gpu(device) ? ", through which GPUs are reached" : "",
+       "; 'stowage devices' lists what is here");
 }
 
 /// Where programs that drivers have built are kept; empty where the folder cannot be made: they are
@@ -134,19 +147,20 @@ void add_device_options(CLI::App* command, DeviceArguments& arguments,
                         std::optional<int>& threads) {
   command
       ->add_option("--device", arguments.device,
-                   "Where to compute: cpu (the default) or opencl[:N]")
-      ->type_name("DEVICE");
+                   "Where to compute: cpu (the default) or opencl[:N], as 'stowage devices' counts "
+                   "them")
+      ->type_name("cpu|opencl[:N]");
   command
       ->add_option(
           "--memory", arguments.memory,
           "Where tensors lie on an OpenCL device: any (the default: what is faster), image "
           "(a buffer where an image is too small) or buffer")
-      ->type_name("MEMORY");
+      ->type_name("any|image|buffer");
   command
       ->add_option("--data-type", arguments.data_type,
                    "How tensors are stored on an OpenCL device: fp32 (the default) or fp16_fp32, "
                    "half precision with arithmetic in fp32")
-      ->type_name("TYPE");
+      ->type_name("fp32|fp16_fp32");
   command
       ->add_option("--device-limits", arguments.device_limits,
                    "Plan for a device with the limits of this YAML file; 'plan' needs no device "

@@ -12,6 +12,7 @@
 #include <optional>
 #include <ostream>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/io/file.h"
@@ -32,7 +33,8 @@ struct LayoutOptions {
   std::vector<std::string> element;  // AXIS=INDEX
   std::optional<std::int64_t> cell;
   int element_bytes = 4;
-  bool json = false, map = false;
+  bool given = false;  ///< LAYOUT, perhaps empty
+  bool json = false, map = false, list = false;
 };
 
 /// "nchw", or "batch channel" when a name has several letters.
@@ -318,10 +320,33 @@ void print_answers(std::ostream& out, const Mapping& mapping, const LayoutOption
   }
 }
 
+/// "; did you mean NHWC?"
+std::string meant_instead(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const NamedLayout& named : layout_catalog()) names.push_back(named.name);
+  return did_you_mean(word, names);
+}
+
+/// The catalogue, a name a line.
+void print_names(std::ostream& out, bool json) {
+  Json all = Json::array();
+  for (const NamedLayout& named : layout_catalog()) {
+    all.push_back({{"name", named.name}, {"layout", named.layout}, {"note", named.note}});
+    if (json) continue;
+    out << fmt::format("{:<19}  {:<31}  {}\n", named.name, named.layout, named.note);
+  }
+  if (json) out << json_text(all) << "\n";
+}
+
 void print_text(std::ostream& out, const Layout& layout, const Mapping* mapping,
                 const LayoutOptions& options) {
   const std::string spelling = layout.spelling();
   out << fmt::format("layout    {}\n", layout.text());
+  const std::vector<Axis> axes = layout.axes();
+  if (mapping == nullptr && axes.size() == 1 && axes[0].name().size() > 1) {
+    out << "note      this is one axis" << meant_instead(axes[0].name())
+        << "; 'stowage layout --list' prints the names of layouts\n";
+  }
   if (spelling != layout.text()) out << fmt::format("known as  {}\n", spelling);
   for (const NamedLayout& named : layout_catalog()) {
     if (Layout::parse(named.layout) == layout && !named.note.empty()) {
@@ -366,6 +391,14 @@ bool fit_image(Layout& layout, Shape& shape) {
 }
 
 int run(LayoutOptions options, std::ostream& out) {
+  if (options.list) {
+    print_names(out, options.json);
+    return 0;
+  }
+  if (!options.given) {
+    fail(ErrorCode::usage,
+         "give a LAYOUT, or --list; 'stowage layout --help' tells what is understood");
+  }
   if (options.element_bytes < 1 || options.element_bytes > 16) {
     fail(ErrorCode::usage, "--elem-bytes ", options.element_bytes,
          " is not possible; use 1, 2, 4 or 8");
@@ -409,10 +442,10 @@ Command add_layout(CLI::App& app, const Streams& streams) {
   auto options = std::make_shared<LayoutOptions>();
   CLI::App* command = app.add_subcommand(
       "layout", "Show what a layout says: extents, bytes, padding, and where each element lies");
-  command
-      ->add_option("LAYOUT", options->layout,
-                   "Such as NCHW, nChw16c or 'y:(n h) x:(c/4 w) lane:c%4'")
-      ->required();
+  CLI::Option* layout = command->add_option(
+      "LAYOUT", options->layout, "Such as NCHW, nChw16c or 'y:(n h) x:(c/4 w) lane:c%4'");
+  command->add_flag("--list", options->list, "Print the layouts that have a name")
+      ->excludes(layout);
   command->add_option("--shape", options->shape, "Extents by axis, such as n=1,c=6,h=2,w=3")
       ->type_name("SHAPE");
   command->add_option("--elem-bytes", options->element_bytes, "Bytes of one element (default 4)")
@@ -438,7 +471,10 @@ Command add_layout(CLI::App& app, const Streams& streams) {
       ->type_name("WxH");
   command->add_option("--svg", options->svg, "Draw the cells into this file")->type_name("FILE");
   std::ostream& out = streams.out;
-  return {command, [options, &out] { return run(*options, out); }};
+  return {command, [options, layout, &out] {
+            options->given = layout->count() > 0;
+            return run(*options, out);
+          }};
 }
 
 }  // namespace stowage::cli

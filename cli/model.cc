@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/cpus.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "base/trail.h"
 #include "cli/io/file.h"
@@ -30,7 +31,9 @@ std::pair<std::string, std::string> assign(std::string_view option, const std::s
          "; write NAME=VALUE");
   }
   if (std::find(names.begin(), names.end(), *name) == names.end()) {
-    fail(ErrorCode::usage, option, " names '", *name, "'; the model has ", listed(names));
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    fail(ErrorCode::usage, option, " names '", *name, "'; the model has ", listed(names),
+         did_you_mean(*name, known));
   }
   return {*name, value};
 }
@@ -59,7 +62,7 @@ void add_model_options(CLI::App* command, ModelOptions& options) {
       ->add_option("--planner", options.planner,
                    "optimal (the default), rule (MACE's lists and forward pass) or source (every "
                    "tensor in the model's own order)")
-      ->type_name("PLANNER");
+      ->type_name("optimal|rule|source");
   command
       ->add_option("--rates", options.rates,
                    "What 'stowage calibrate' measured (default: the file it writes); round numbers "
@@ -129,13 +132,14 @@ std::vector<std::int64_t> parse_extents(const std::string& text) {
     blanks();
     const bool last = rest.empty();
     if (problem != std::errc() || extent < 0 || (!last && rest[0] != ',' && rest[0] != 'x')) {
-      fail(ErrorCode::usage, "'", text, "' is no shape; write 1,3,224,224");
+      fail(ErrorCode::usage, "'", text, "' is no shape; write 1,3,224,224 or NAME=1,3,224,224");
     }
     out.push_back(extent);
     if (!last) {
       rest.remove_prefix(1);
       blanks();
-      if (rest.empty()) fail(ErrorCode::usage, "'", text, "' is no shape; write 1,3,224,224");
+      if (rest.empty())
+        fail(ErrorCode::usage, "'", text, "' is no shape; write 1,3,224,224 or NAME=1,3,224,224");
     }
   }
   return out;
@@ -188,6 +192,8 @@ Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
   prepared.options.rates = load_rates(options.rates);
   prepared.options.device = device_options(options, options.rates);
   const Stopwatch watch;
+  std::optional<Trail> shapes_from;
+  if (!options.shapes_from.empty()) shapes_from.emplace("with the shapes of", options.shapes_from);
   ImportOptions import_options;
   import_options.shapes = shapes;
   import_options.known = known;
@@ -246,9 +252,10 @@ Prepared prepare_model(const ModelOptions& options, ModelPorts& model,
     }
     if (agree) return prepared;
   }
-  fail(ErrorCode::bad_input,
+  fail(ErrorCode::bad_input, options.shapes_from, options.shapes_from.empty() ? "" : ": ",
        "the shapes given do not fit the order in which the model has its inputs; give them in the "
-       "model's own, without --input-format");
+       "model's own, without --input-format",
+       options.shapes_from.empty() ? "" : " and input_data_formats");
 }
 
 Loaded load_model(const ModelOptions& options, Prepared prepared) {

@@ -31,7 +31,8 @@ struct ModelOptions : DeviceArguments {
   std::optional<int> threads;
   /// Of a deployment file; what the command line says wins.
   Formats deployed_inputs, deployed_outputs;
-  bool deployed = false;  ///< there is one
+  bool deployed = false;    ///< there is one
+  std::string shapes_from;  ///< "app.yml:7", where it gives the first shape
 };
 
 /// MODEL, --shape.

@@ -86,7 +86,7 @@ TEST(CliRun, ArgmaxInEveryOrder) {
                                      folder.path("y.png"), "--channel", "1"});
     ASSERT_EQ(channel.code, 0) << channel.err;
     EXPECT_EQ(read_picture(folder.path("y.png")).pixels,
-              (std::vector<std::uint8_t>{76, 76, 76, 230, 230, 230}));
+              (std::vector<std::uint8_t>{77, 77, 77, 229, 229, 229}));
   }
 }
 

@@ -113,7 +113,7 @@ Command add_selftest(CLI::App& app, const Streams& streams) {
       "device and driver in selftest.json beside the rates, and plans for that device avoid these\n"
       "kernels until a later selftest passes. The exit code is 1 when a kernel failed.");
   command->add_option("--device", options->device, "The device: opencl[:N] (default: opencl)")
-      ->type_name("DEVICE");
+      ->type_name("opencl[:N]");
   command
       ->add_option("--rates", options->rates,
                    "Keep what failed beside this file, as commands with the same --rates read it")

@@ -44,4 +44,10 @@ const char* const kPlanPage = R\"PAGE(${plan_page_text})PAGE\";
   set_target_properties(stowage_main PROPERTIES OUTPUT_NAME stowage)
   target_compile_options(stowage_main PRIVATE ${warnings})
   target_link_libraries(stowage_main PRIVATE stowage_cli)
+  # Man pages and completion come out of the program, where it can run here.
+  set(generated_share "")
+  if(NOT CMAKE_CROSSCOMPILING AND NOT STOWAGE_SANITIZE)
+    set(generated_share ${PROJECT_BINARY_DIR}/gen/share)
+    add_custom_command(TARGET stowage_main POST_BUILD COMMAND stowage_main --share ${generated_share} VERBATIM)
+  endif()
 endif()

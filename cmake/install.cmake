@@ -13,15 +13,23 @@ if(TARGET stowage_opencl)
   list(APPEND install_targets stowage_opencl)
   set_target_properties(stowage_opencl PROPERTIES EXPORT_NAME opencl)
 endif()
+# The component command is what runs models, development what links with the libraries.
 install(TARGETS ${install_targets} EXPORT stowage_targets
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT command NAMELINK_COMPONENT development
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 if(TARGET stowage_main)
-  install(TARGETS stowage_main RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/devices DESTINATION ${CMAKE_INSTALL_DATADIR}/stowage)
+  install(TARGETS stowage_main RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/devices DESTINATION ${CMAKE_INSTALL_DATADIR}/stowage COMPONENT command)
+  # Sentences of the program name these pages.
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command
+          PATTERN adr EXCLUDE)
+  if(generated_share)
+    install(DIRECTORY ${generated_share}/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT command)
+  endif()
 endif()
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stowage)
-install(EXPORT stowage_targets NAMESPACE stowage:: DESTINATION ${config_dir})
+install(EXPORT stowage_targets NAMESPACE stowage:: DESTINATION ${config_dir} COMPONENT development)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/gen/stowageConfig.cmake @ONLY CONTENT
 "include(CMakeFindDependencyMacro)
 find_dependency(PkgConfig)
@@ -34,7 +42,7 @@ include(\${CMAKE_CURRENT_LIST_DIR}/stowage_targets.cmake)
 ")
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gen/stowageConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/gen/stowageConfig.cmake ${PROJECT_BINARY_DIR}/gen/stowageConfigVersion.cmake
-        DESTINATION ${config_dir})
+        DESTINATION ${config_dir} COMPONENT development)
 
 # write_pc(NAME TEXT REQUIRES LIBS): a file for pkg-config that may be moved with the prefix. REQUIRES and LIBS are what
 # an archive needs beside itself; a shared library has them inside.
@@ -70,7 +78,8 @@ Version: ${PROJECT_VERSION}
 ${public}Libs: -L\${libdir} ${libs}
 Cflags: -I\${includedir}
 ")
-  install(FILES ${PROJECT_BINARY_DIR}/gen/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/gen/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+          COMPONENT development)
 endfunction()
 write_pc(stowage "On-device neural networks, tensor layouts first" libhwy "-lpthread -lm")
 if(TARGET stowage_import)

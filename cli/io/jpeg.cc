@@ -11,6 +11,8 @@
 namespace stowage::cli {
 namespace {
 
+constexpr std::string_view kCutShort = "the JPEG is cut short; copy or download it again";
+
 struct Destroy {
   void operator()(void* handle) const { tjDestroy(handle); }
 };
@@ -26,6 +28,8 @@ Picture decode_jpeg(std::span<const std::byte> file) {
                           &colours) != 0) {
     fail(ErrorCode::bad_input, "the JPEG is damaged: ", tjGetErrorStr2(handle.get()));
   }
+  // Before its first scan a file has no size.
+  if (width == 0 || height == 0) fail(ErrorCode::bad_input, kCutShort);
   if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
     fail(ErrorCode::unsupported, "the JPEG has four inks (CMYK); convert it to RGB");
   }
@@ -38,7 +42,7 @@ Picture decode_jpeg(std::span<const std::byte> file) {
     const std::string_view problem = tjGetErrorStr2(handle.get());
     const bool warning = tjGetErrorCode(handle.get()) == TJERR_WARNING;
     if (problem.find("remature") != std::string_view::npos) {
-      fail(ErrorCode::bad_input, "the JPEG is cut short; copy or download it again");
+      fail(ErrorCode::bad_input, kCutShort);
     }
     if (!warning) fail(ErrorCode::bad_input, "the JPEG is damaged: ", problem);
   }

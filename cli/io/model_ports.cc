@@ -15,7 +15,11 @@ ModelPorts model_ports(const std::string& path) {
     fail(ErrorCode::unsupported,
          "a '.bin' holds the weights of an ncnn model; give the .param beside it");
   }
-  for (const std::string_view other : {"pb", "mnn", "pt", "pth"}) {
+  if (extension == "yml" || extension == "yaml") {
+    fail(ErrorCode::usage, "'", path, "' is no model; a deployment file is given by --deploy");
+  }
+  for (const std::string_view other :
+       {"pb", "mnn", "pt", "pth", "caffemodel", "prototxt", "mlmodel", "engine", "pdmodel"}) {
     if (extension == other) {
       const Trail trail("importing", path);
       fail(ErrorCode::unsupported, "a '.", other,

@@ -43,7 +43,7 @@ TEST(PreprocessWords, UnknownOnesListTheChoices) {
       {{"shorter=256/0"}, "write shorter=256"},
       {{"shorter=256/2/2"}, "write shorter=256"},
       {{"shorter=99999999999"}, "write shorter=256"},
-      {{"shortest"}, "write shorter=256"},
+      {{"shortest"}, "choose one of stretch"},
       {{"", "area"}, "nearest, bilinear, bicubic, bilinear-antialias, bicubic-antialias"},
       {{"none", "", "224,224"}, "--crop '224,224' is no size; write 224"},
       {{"none", "", "-1"}, "is no size"},

@@ -12,9 +12,10 @@ enum class Filter {
   catmull_rom,  ///< Keys' cubic with a = -0.5: Pillow's BICUBIC
 };
 
-/// To the bit what Image.resize of Pillow makes. But for nearest, a sample is the weighted mean of
-/// those below the filter around its centre; where an axis shrinks, the filter is wider by as much;
-/// beyond the border there is nothing. First across, then down; both round to 8 bits.
+/// What Image.resize of Pillow makes: but for nearest, a sample is the weighted mean of those below
+/// the filter around its centre; where an axis shrinks, the filter is wider by as much; beyond the
+/// border there is nothing. First across, then down, both rounding to 8 bits; Pillow 13 goes down
+/// first for some sizes, which is why a sample may differ by 1.
 /// Throws Error(bad_input, limit) for the size.
 Picture resample(const Picture& picture, std::int64_t width, std::int64_t height, Filter filter);
 

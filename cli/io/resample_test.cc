@@ -82,7 +82,7 @@ TEST(Resample, IsWithinRoundingOfTheReference) {
   }
 }
 
-/// Image.resize of Pillow 13.0 with NEAREST, BILINEAR and BICUBIC.
+/// Image.resize of Pillow 13.0 with NEAREST, BILINEAR and BICUBIC, first across, then down.
 TEST(Resample, IsWhatPillowMakes) {
   const struct {
     int width, height, to_width, to_height;
@@ -103,8 +103,8 @@ TEST(Resample, IsWhatPillowMakes) {
 
       {7, 5, 3, 2, Filter::triangle, {64, 146, 122, 67, 148, 125}},
       {7, 5, 3, 2, Filter::catmull_rom, {63, 146, 123, 66, 150, 126}},
-      {5, 7, 4, 3, Filter::triangle, {99, 98, 120, 95, 124, 113, 120, 110, 117, 122, 91, 131}},
-      {5, 7, 4, 3, Filter::catmull_rom, {96, 97, 123, 91, 130, 106, 124, 109, 114, 129, 84, 136}},
+      {5, 7, 4, 3, Filter::triangle, {99, 98, 120, 96, 124, 113, 120, 110, 116, 123, 91, 131}},
+      {5, 7, 4, 3, Filter::catmull_rom, {96, 98, 123, 91, 130, 106, 124, 109, 115, 129, 84, 137}},
       {3, 2, 5, 4, Filter::triangle, {0,   29,  73, 117, 146, 55,  59,  64, 108, 137,
                                       165, 118, 46, 90,  119, 220, 147, 37, 81,  110}},
       {3, 2, 5, 4, Filter::catmull_rom, {0,   10,  76, 128, 155, 48,  49,  66, 114, 145,

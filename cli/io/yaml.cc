@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <sstream>
+#include <string_view>
 
 #include "base/text.h"
 #include "cli/io/file.h"
@@ -110,18 +112,48 @@ class Builder : public YAML::EventHandler {
   int key_line_ = 0, documents_ = 0, nodes_ = 0;
 };
 
+/// What the parser says, with what to do about it.
+std::string told(const std::string& message, std::string_view line) {
+  const std::string_view blanks = line.substr(0, line.find_first_not_of(" \t"));
+  if (blanks.find('\t') != blanks.npos) return "indent by spaces, not by tabs";
+  if (message == YAML::ErrorMsg::MAP_VALUE) {
+    return "a ':' stands where no key can be; indent the lines of a list or a map alike, and quote "
+           "a value that holds ': '";
+  }
+  return message;
+}
+
+/// Line `number`, from 0 on.
+std::string_view line_of(std::string_view all, int number) {
+  for (; number > 0 && !all.empty(); --number) {
+    all.remove_prefix(std::min(all.find('\n'), all.size() - 1) + 1);
+  }
+  return all.substr(0, all.find('\n'));
+}
+
+/// No text has such bytes: a model, a picture.
+bool is_binary(std::span<const std::byte> bytes) {
+  return std::any_of(bytes.begin(), bytes.end(), [](std::byte b) {
+    const int c = std::to_integer<int>(b);
+    return c < ' ' && c != '\n' && c != '\r' && c != '\t';
+  });
+}
+
 }  // namespace
 
 YamlNode read_yaml(const std::string& file) {
   const std::vector<std::byte> bytes = read_file(file, kMaxYamlBytes);
-  std::istringstream in({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (is_binary(bytes)) fail(ErrorCode::bad_input, file, ":1: this is no text, so no YAML");
+  const std::string all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::istringstream in(all);
   Builder builder(file);
   try {
     YAML::Parser parser(in);
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    fail(ErrorCode::bad_input, file, ":", std::max(error.mark.line, 0) + 1, ": ", error.msg);
+    const int line = std::max(error.mark.line, 0);
+    fail(ErrorCode::bad_input, file, ":", line + 1, ": ", told(error.msg, line_of(all, line)));
   }
   return builder.take();
 }

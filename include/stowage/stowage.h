@@ -13,3 +13,4 @@
 #include "stowage/pixels.h"
 #include "stowage/plan.h"
 #include "stowage/tensor.h"
+#include "stowage/version.h"

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/trail.h"
+#include "import/foreign_file.h"
 #include "import/ncnn_file.h"
 #include "import/readers.h"
 #include "import/tflite_file.h"
@@ -30,7 +31,9 @@ std::shared_ptr<Model> open_file(const InputFile& file, const OpenOptions& optio
   if (!options.weights.empty() || options.generate_weights) {
     fail(ErrorCode::usage, "only models of ncnn have their weights in another file");
   }
-  return is_tflite(file) ? open_tflite(file, options.limits) : open_onnx(file, options.limits);
+  if (is_tflite(file)) return open_tflite(file, options.limits);
+  refuse_foreign(file);
+  return open_onnx(file, options.limits);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/trail.h"
 #include "graph/op_def.h"
+#include "import/foreign_file.h"
 #include "import/ncnn_file.h"
 #include "import/ncnn_weights.h"
 #include "import/onnx_file.h"
@@ -220,7 +221,9 @@ ModelInfo inspect_model(const std::string& path, const Limits& limits) {
   try {
     const InputFile file = open_input(path, limits.file_bytes);
     if (is_ncnn(file)) return inspect_ncnn(file, limits);
-    return is_tflite(file) ? inspect_tflite(file, limits) : inspect_onnx(file, limits);
+    if (is_tflite(file)) return inspect_tflite(file, limits);
+    refuse_foreign(file);
+    return inspect_onnx(file, limits);
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::limit, "the model does not fit into memory");
   }

@@ -2,6 +2,7 @@
 // From ncnn's files to a Graph whose every value has a shape. Blobs with channels are a batch of
 // one inside the graph (ops/ncnn/blob.h); the model's inputs and outputs are as ncnn has them.
 #include <algorithm>
+#include <fstream>
 #include <optional>
 #include <set>
 #include <string>
@@ -235,6 +236,10 @@ std::shared_ptr<Model> open_ncnn(const InputFile& file, const OpenOptions& optio
     return model;
   }
   const std::string path = options.weights.empty() ? weights_beside(file.path()) : options.weights;
+  if (options.weights.empty() && !std::ifstream(path).good()) {
+    fail(ErrorCode::bad_input, "its weights, '", path,
+         "', cannot be read; put that file there, or name another with --weights");
+  }
   const InputFile weights(path);
   if (weights.size() > options.limits.file_bytes) {
     fail(ErrorCode::limit, "the file '", path, "' has ", weights.size(),

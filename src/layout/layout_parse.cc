@@ -3,8 +3,10 @@
 #include "layout/layout_parse.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/checked.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "layout/caret.h"
 
@@ -44,7 +46,22 @@ std::string_view trimmed(std::string_view s) {
   return s.substr(first, s.find_last_not_of(kBlanks) - first + 1);
 }
 
+/// A word that may have been meant as a name of the catalogue, and is no expression.
+bool may_be_name(std::string_view s) {
+  return s.size() > 1 && std::all_of(s.begin(), s.end(), [](char c) {
+           return is_lower(c) || is_upper(c) || is_digit(c) || c == '-' || c == '_';
+         });
+}
+
 }  // namespace
+
+std::string layout_hint(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const NamedLayout& line : layout_catalog()) names.push_back(line.name);
+  const std::string meant = did_you_mean(word, names);
+  // "; did you mean NHWC?" without what joins it.
+  return text(meant.empty() ? "" : meant.substr(2) + " ", "docs/layouts.md lists the names");
+}
 
 Layout Layout::parse(std::string_view source) {
   if (source.size() > kLongestText) {
@@ -55,7 +72,12 @@ Layout Layout::parse(std::string_view source) {
   for (const NamedLayout& line : layout_catalog()) {
     if (line.name == name) return LayoutParser(line.layout).long_form();
   }
-  return is_word(name) ? LayoutParser(name).word() : LayoutParser(source).long_form();
+  try {
+    return is_word(name) ? LayoutParser(name).word() : LayoutParser(source).long_form();
+  } catch (const Error& error) {
+    if (!may_be_name(name)) throw;
+    fail(error.code(), error.sentence(), "\n", layout_hint(name));
+  }
 }
 
 void LayoutParser::add_space(Space space) {

@@ -2,11 +2,15 @@
 // Reading a layout: the long form, the known spellings, the names of the catalogue.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "stowage/layout.h"
 
 namespace stowage {
+
+/// What to say of a word that is no layout: "did you mean NHWC? docs/layouts.md lists the names".
+std::string layout_hint(std::string_view word);
 
 /// Builds a Layout item by item; finish() checks that the digits of each axis are complete.
 class LayoutParser {

@@ -178,7 +178,10 @@ TEST(LayoutTest, WrongLayoutsAreExplained) {
            Case{"4NCHW", "4NCHW\n^ a layout does not begin with a number"},
            Case{"ABCDEFGHI", "ABCDEFGHI\n        ^ more than 8 axes"},
        }) {
-    EXPECT_EQ(error_of(c.text), c.sentence);
+    // Names that may have been meant stand in a line of their own.
+    const std::string error = error_of(c.text);
+    EXPECT_EQ(error.substr(0, std::min(error.find("\ndid you mean"), error.find("\ndocs/"))),
+              c.sentence);
     EXPECT_EQ(code_of(c.text), ErrorCode::usage) << c.text;
   }
 }

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "layout/layout_parse.h"
 #include "stowage/layout.h"
 
 namespace stowage {
@@ -34,6 +35,13 @@ std::int64_t aligned(std::int64_t a, std::int64_t b, const Layout& layout, const
   return out;
 }
 
+/// One axis that the shape lacks was perhaps to be the name of a layout: nhwc. Else empty.
+std::string hint(const Layout& layout, const Shape& shape) {
+  const std::vector<Axis> axes = layout.axes();
+  const bool name = axes.size() == 1 && axes[0].name().size() > 1 && shape.index_of(axes[0]) < 0;
+  return name ? "; " + layout_hint(axes[0].name()) : "";
+}
+
 void check_axes(const Layout& layout, const Shape& shape) {
   for (int dim = 0; dim < shape.rank(); ++dim) {
     if (shape[dim] == 1) continue;
@@ -41,14 +49,15 @@ void check_axes(const Layout& layout, const Shape& shape) {
       return item.kind == Item::Kind::factor && item.m != 1 && item.axis == shape.axis(dim);
     };
     if (std::none_of(layout.items().begin(), layout.items().end(), places)) {
-      fail(ErrorCode::usage, layout.text(), ": dim '", shape.axis(dim).name(), "'=", shape[dim],
-           " is not placed (must be 1)");
+      fail(ErrorCode::usage, layout.text(), ": no place for dim '", shape.axis(dim).name(),
+           "'=", shape[dim], " of ", shape.text(), " (must be 1)", hint(layout, shape));
     }
   }
   for (const Item& item : layout.items()) {
-    if (item.kind == Item::Kind::factor && shape.index_of(item.axis) < 0) {
-      fail(ErrorCode::usage, layout.text(), ": shape has no dim '", item.axis.name(), "'");
-    }
+    if (item.kind != Item::Kind::factor || shape.index_of(item.axis) >= 0) continue;
+    const std::string name(item.axis.name()), meant = hint(layout, shape);
+    fail(ErrorCode::usage, layout.text(), ": the shape ", shape.text(), " has no dim '", name, "'",
+         meant.empty() ? text("; add ", name, "=1") : meant);
   }
 }
 

@@ -548,9 +548,10 @@ TEST(MappingTest, WrongShapesAreExplained) {
   };
 
   for (const Case& c : {
-           Case{"h w", "c=3,h=4,w=5", "h w: dim 'c'=3 is not placed (must be 1)"},
-           Case{"h w c%1", "c=3,h=4,w=5", "h w c%1: dim 'c'=3 is not placed (must be 1)"},
-           Case{"NCHW", "h=4,w=5", "n c h w: shape has no dim 'n'"},
+           Case{"h w", "c=3,h=4,w=5", "h w: no place for dim 'c'=3 of c=3,h=4,w=5 (must be 1)"},
+           Case{"h w c%1", "c=3,h=4,w=5",
+                "h w c%1: no place for dim 'c'=3 of c=3,h=4,w=5 (must be 1)"},
+           Case{"NCHW", "h=4,w=5", "n c h w: the shape h=4,w=5 has no dim 'n'; add n=1"},
            Case{"w~2147483648 h~2147483648", "h=1,w=1",
                 "w~2147483648 h~2147483648: a tensor of shape h=1,w=1 takes 2^50 cells or more",
                 ErrorCode::limit},

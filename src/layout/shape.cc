@@ -84,7 +84,7 @@ Shape Shape::parse(std::string_view source) {
     while (pos < source.size() && source[pos] >= 'a' && source[pos] <= 'z') ++pos;
     const std::string_view name = source.substr(name_at, pos - name_at);
     if (!is_axis_name(name)) {
-      fail_at(source, name_at, "expected an axis: one to seven lower-case letters");
+      fail_at(source, name_at, "expected an axis in lower-case letters, as in n=1,c=3,h=4,w=5");
     }
     if (pos == source.size() || source[pos] != '=') fail_at(source, pos, "expected '='");
     ++pos;

@@ -69,8 +69,10 @@ TEST(ShapeTest, WrongTextIsPointedAt) {
   };
 
   for (const Case& c : {
-           Case{"n=1,C=3", "n=1,C=3\n    ^ expected an axis: one to seven lower-case letters"},
-           Case{"n=1,", "n=1,\n    ^ expected an axis: one to seven lower-case letters"},
+           Case{"n=1,C=3",
+                "n=1,C=3\n    ^ expected an axis in lower-case letters, as in n=1,c=3,h=4,w=5"},
+           Case{"n=1,",
+                "n=1,\n    ^ expected an axis in lower-case letters, as in n=1,c=3,h=4,w=5"},
            Case{"n:1", "n:1\n ^ expected '='"},
            Case{"n=", "n=\n  ^ expected an extent >= 0"},
            Case{"n=-1", "n=-1\n  ^ expected an extent >= 0"},

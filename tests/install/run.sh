@@ -22,6 +22,10 @@ block() {
 }
 if [ -d "$HOME/stowage/bin" ]; then
   ls "$HOME"/stowage/share/stowage/devices/*.yaml >/dev/null
+  (cd "$HOME/stowage/share" && ls man/man1/stowage.1 man/man1/stowage-run.1 bash-completion/completions/stowage \
+    zsh/site-functions/_stowage fish/vendor_completions.d/stowage.fish doc/stowage/deployment.md) >/dev/null
+  version=$("$HOME/stowage/bin/stowage" --version)
+  grep -q "#define STOWAGE_VERSION \"${version#stowage }\"" "$HOME/stowage/include/stowage/version.h"
   block cpp README.md "From C++" >"$HOME/app/app.cc"
   block cmake README.md "From C++" >"$HOME/app/CMakeLists.txt"
   block sh README.md "From C++" >"$HOME/app/commands"
@@ -47,6 +51,7 @@ cmake --build "$scratch/cmake" >/dev/null
 "$scratch/cmake/convert_with_core"
 PKG_CONFIG_PATH=$(dirname "$(find "$moved" -name stowage.pc)")
 export PKG_CONFIG_PATH
+grep -q "\"$(pkg-config --modversion stowage)\"" "$moved/include/stowage/version.h"
 # shellcheck disable=SC2046
 c++ -std=c++20 "$source/tests/install/convert.cc" -o "$scratch/pkg-config/convert" $(pkg-config --cflags --libs stowage)
 "$scratch/pkg-config/convert"
