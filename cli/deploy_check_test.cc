@@ -108,7 +108,7 @@ TEST(Deploy, NamesAndShapesAreThoseOfTheModel) {
     std::string more, words;
   } cases[] = {
       {"        input_shapes: 1,5,7,3\n", "write input_data_formats: NHWC"},
-      {"        output_shapes: 1,5,7,3\n", "d.yml:6: output 'y' has shape [1, 3, 5, 7]"},
+      {"        output_shapes: 1,5,7,3\n", "d.yml:7: output 'y' has shape [1, 3, 5, 7]"},
       {"        validation_inputs_data: x.bin\n", "x.bin"},
   };
 

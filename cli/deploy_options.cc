@@ -30,8 +30,7 @@ void check_deploy_options(std::string_view command, std::string_view instead, bo
     fail(ErrorCode::usage, instead, " and --deploy exclude each other; the file names the model");
   }
   if (!model.empty() && file.empty()) {
-    fail(ErrorCode::usage,
-         "--model chooses in a deployment file and needs --deploy FILE; the file ",
+    fail(ErrorCode::usage, "--model needs --deploy FILE, in which it chooses; the file ",
          "of a model stands alone: stowage ", command, " ", model);
   }
 }

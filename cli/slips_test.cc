@@ -147,7 +147,7 @@ TEST(Slips, ShapesAndFormats) {
       {{"bench", "{F}/m.onnx", "--shape", "3,4,5"}, 2, "has rank 4"},
       {{"bench", "{F}/m.onnx", "--input-format", "NHCW"}, 2, "choose NCHW, NHWC or NONE"},
       {{"run", "{F}/m.onnx"}, 2, "--input"},
-      {{"run", "{F}/m.onnx", "--input", "{F}/a.npy"}, 2, "data"},
+      {{"run", "{F}/m.onnx", "--input", "{F}/a.npy"}, 3, "input 'data' wants [?, 3, 4, 5]"},
       {{"run", "{F}/m.onnx", "--input", "{F}/x.npy", "--output", "{F}/no/y.npy"},
        3,
        "cannot write"},

@@ -22,7 +22,7 @@ TEST(Nearest, OfNames) {
       {"nwhc", "NHWC"},
       {"nhwc", "NHWC"},
       {"nchw4c", "nChw4c"},
-      {"nchw4", "nChw4c"},
+      {"nchw4", "NCHW"},
       {"Input_Format", "input-format"},
       {"input-fromat", "input-format"},
       {"treads", "threads"},
