@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every test, with two options beside those of GoogleTest:
 //
-//   --instruction_set=AVX2   dispatch to these kernels only
-//   --rooms=convert,ops      only tests in src/convert and src/ops
+//   --instruction_set=AVX2            dispatch to these kernels only
+//   --rooms=convert,ops,-ops/device   only tests in src/convert and src/ops, but src/ops/device
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
@@ -46,20 +46,22 @@ std::vector<std::string> split(std::string_view list) {
   return parts;
 }
 
-/// A filter of the suites that lie in src/ROOM, found by the files that they are in.
+/// A filter of the suites that lie in src/ROOM, found by the files that they are in; empty where
+/// there are none.
 std::string suites_of(const std::vector<std::string>& rooms) {
-  std::string filter;
+  std::string wanted, others;
   const auto& tests = *testing::UnitTest::GetInstance();
   for (int i = 0; i < tests.total_test_suite_count(); ++i) {
     const testing::TestSuite& suite = *tests.GetTestSuite(i);
     for (const std::string& room : rooms) {
+      const bool out = room.starts_with('-');
       const std::string_view file = suite.GetTestInfo(0)->file();
-      if (file.find("src/" + room + "/") != std::string_view::npos) {
-        filter += std::string(suite.name()) + ".*:";
+      if (file.find("src/" + room.substr(out ? 1 : 0) + "/") != std::string_view::npos) {
+        (out ? others : wanted) += std::string(suite.name()) + ".*:";
       }
     }
   }
-  return filter;
+  return wanted.empty() ? wanted : wanted + "-" + others;
 }
 
 }  // namespace
