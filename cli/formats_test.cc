@@ -19,12 +19,6 @@ bool holds(const std::string& text, std::string_view words) {
   return text.find(words) != std::string::npos;
 }
 
-std::vector<float> floats(const std::string& path) {
-  const Tensor tensor = read_npy(path);
-  const auto values = tensor.as<float>();
-  return {values.begin(), values.end()};
-}
-
 Extents shape_of(const std::string& path) {
   const Tensor tensor = read_npy(path);
   return {tensor.shape().extents().begin(), tensor.shape().extents().end()};

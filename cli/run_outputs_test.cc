@@ -16,12 +16,6 @@ namespace {
 using test::image_model;
 using test::model;
 
-std::vector<float> floats(const std::string& path) {
-  const Tensor tensor = read_npy(path);
-  const auto values = tensor.as<float>();
-  return {values.begin(), values.end()};
-}
-
 /// A picture of one colour.
 std::string write_picture(const TestFolder& folder, std::string_view name, int width, int height,
                           const Colour& colour) {

@@ -12,12 +12,6 @@ namespace {
 using test::image_model;
 using test::model;
 
-std::vector<float> floats(const std::string& path) {
-  const Tensor tensor = read_npy(path);
-  const auto values = tensor.as<float>();
-  return {values.begin(), values.end()};
-}
-
 std::vector<std::int64_t> shape_of(const std::string& path) {
   const Tensor tensor = read_npy(path);
   const auto extents = tensor.shape().extents();

@@ -15,6 +15,13 @@
 
 namespace stowage::cli {
 
+/// The elements of a .npy file of f32.
+inline std::vector<float> floats(const std::string& path) {
+  const Tensor tensor = read_npy(path);
+  const auto values = tensor.as<float>();
+  return {values.begin(), values.end()};
+}
+
 struct Outcome {
   int code = 0;
   std::string out, err;

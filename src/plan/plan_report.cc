@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public face of a plan: a copy of what it keeps, in terms that need nothing of the library.
 #include <algorithm>
+#include <unordered_map>
+#include <vector>
 
 #include "base/index.h"
 #include "plan/plan.h"
@@ -26,26 +28,31 @@ std::vector<PlanReport::Boundary> boundary(const std::vector<PlanPort>& ports) {
   return out;
 }
 
+/// By value: places in Plan::conversions.
+using ConversionsOf = std::unordered_map<int, std::vector<int>>;
+
 /// The place of what a step converts in Plan::conversions, or -1.
-int conversion_of(const Plan& plan, const Step& step) {
+int conversion_of(const Plan& plan, const Step& step, const ConversionsOf& conversions) {
   const Slot &src = plan.slot(step.src), &dst = plan.slot(step.dst);
   const auto lies = [](const Slot& slot, const std::string& layout) {
     const std::string plain = plan::placed_layout(slot.mapping.layout(), slot.place);
     return layout == plain || layout == plan::stored_as(plain, slot.dtype);
   };
-  for (std::size_t i = 0; i < plan.conversions.size(); ++i) {
-    const ConversionReport& c = plan.conversions[i];
-    if (c.id == src.value && lies(src, c.from) && lies(dst, c.to)) return static_cast<int>(i);
+  const auto found = conversions.find(src.value);
+  if (found == conversions.end()) return -1;
+  for (const int i : found->second) {
+    const ConversionReport& c = plan.conversions[idx(i)];
+    if (lies(src, c.from) && lies(dst, c.to)) return i;
   }
   return -1;
 }
 
-PlanReport::Step step_report(const Plan& plan, const Step& step) {
+PlanReport::Step step_report(const Plan& plan, const Step& step, const ConversionsOf& conversions) {
   PlanReport::Step out;
   if (step.kind == Step::Kind::convert) {
     out.kind = PlanReport::Step::Kind::convert;
     out.name = plan.slot(step.src).name;
-    out.conversion = conversion_of(plan, step);
+    out.conversion = conversion_of(plan, step, conversions);
     return out;
   }
   out.name = step.name;
@@ -113,7 +120,11 @@ PlanReport report(const Plan& plan) {
   out.outputs = boundary(plan.outputs);
   out.nodes = plan.nodes;
   out.conversions = plan.conversions;
-  for (const Step& step : plan.steps) out.steps.push_back(step_report(plan, step));
+  ConversionsOf conversions;
+  for (std::size_t i = 0; i < plan.conversions.size(); ++i) {
+    conversions[plan.conversions[i].id].push_back(static_cast<int>(i));
+  }
+  for (const Step& step : plan.steps) out.steps.push_back(step_report(plan, step, conversions));
   out.arena = blocks(plan);
   out.arena_bytes = plan.arena_bytes;
   out.weight_bytes = plan.weight_bytes;
