@@ -11,6 +11,11 @@ inline constexpr std::size_t kAlignment = 64;
 /// Kernels may read this far behind the last cell of a buffer.
 inline constexpr std::size_t kVectorSlack = 64;
 
+/// kAlignment-aligned; release with std::free. From 1 MiB on in huge pages, where the system gives
+/// them on request: the addresses that a conversion touches at once are in more 4 KiB pages than
+/// the first level of address translation knows. Throws Error(limit).
+void* allocate(std::size_t bytes);
+
 /// Zeroed, kAlignment-aligned; release with std::free. Throws Error(limit).
 std::byte* allocate_zeroed(std::size_t bytes);
 

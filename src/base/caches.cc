@@ -16,6 +16,8 @@ Caches find_caches() noexcept {
     if (value > 0) to = static_cast<std::remove_reference_t<decltype(to)>>(value);
   };
 #if defined(_SC_LEVEL2_CACHE_SIZE)
+  take(sysconf(_SC_LEVEL1_DCACHE_SIZE), found.l1);
+  take(sysconf(_SC_LEVEL1_DCACHE_ASSOC), found.l1_ways);
   take(sysconf(_SC_LEVEL2_CACHE_SIZE), found.l2);
   take(sysconf(_SC_LEVEL2_CACHE_ASSOC), found.l2_ways);
   take(sysconf(_SC_LEVEL3_CACHE_SIZE), found.l3);

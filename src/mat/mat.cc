@@ -70,8 +70,7 @@ Mat new_mat(const MatShape& shape) {
   const std::size_t memory = memory_of(mat);
   const std::size_t bytes = idx(round_up(static_cast<std::int64_t>(memory + kVectorSlack),
                                          static_cast<std::int64_t>(kAlignment)));
-  mat.data = std::aligned_alloc(kAlignment, bytes);
-  if (mat.data == nullptr) fail(ErrorCode::limit, "cannot allocate ", bytes, " bytes");
+  mat.data = allocate(bytes);
   mat.owner_ = std::shared_ptr<void>(mat.data, [](void* p) { std::free(p); });
   // What lies between planes and samples would otherwise be what the memory held before.
   auto* const begin = static_cast<std::byte*>(mat.data);
