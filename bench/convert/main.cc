@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_convert [--set goals|channels|sizes|ranks|all] [--threads N] [--cold] [--rounds N]
 //               [--filter TEXT] [--only CONTENDER] [--json FILE] [--no-check]
+//               [--streams N] [--prefetch on|off]: how transpositions walk memory, for this run
 //               [--from LAYOUT --to LAYOUT --shape SHAPE [--dtype T]]: a case of one's own
 // Prints, for each case, the time of memcpy for the same bytes and what fraction of its speed each
 // contender reaches; every contender's result is checked before it is timed.
@@ -10,9 +11,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/caches.h"
 #include "bench/convert/measure.h"
 #include "stowage/convert.h"
 #include "stowage/error.h"
+#include "stowage/machine.h"
 
 namespace stowage::bench {
 namespace {
@@ -21,6 +24,7 @@ struct Arguments {
   std::string set = "goals", filter, only, json, from, to, shape, dtype = "f32";
   bool check = true;
   Settings settings;
+  ConversionTuning tuning = conversion_tuning();
 };
 
 Arguments parse(int argc, char** argv) {
@@ -51,6 +55,10 @@ Arguments parse(int argc, char** argv) {
       a.settings.threads = std::atoi(value());
     } else if (key == "--rounds") {
       a.settings.rounds = std::max(1, std::atoi(value()));
+    } else if (key == "--streams") {
+      a.tuning.streams = std::atoi(value());
+    } else if (key == "--prefetch") {
+      a.tuning.prefetch_for_write = std::string_view(value()) == "on";
     } else if (key == "--cold") {
       a.settings.cold = true;
     } else if (key == "--no-check") {
@@ -137,7 +145,13 @@ nlohmann::json run_case(const Case& c, const Arguments& args, ThreadPool& pool) 
 int run(int argc, char** argv) {
   const Arguments args = parse(argc, argv);
   ThreadPool pool(args.settings.threads);
+  set_conversion_tuning(args.tuning);
+  const Caches& caches = host_caches();
   nlohmann::json report = {{"machine", machine()},
+                           {"caches", {{"l1", caches.l1}, {"l2", caches.l2}, {"l3", caches.l3}}},
+                           {"lanes", vector_lanes()},
+                           {"streams", args.tuning.streams},
+                           {"prefetch_for_write", args.tuning.prefetch_for_write},
                            {"threads", args.settings.threads},
                            {"state", args.settings.cold ? "cold" : "warm"},
                            {"rounds", args.settings.rounds},

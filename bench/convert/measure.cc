@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "base/bytes.h"
 #include "convert/oracle.h"
 #if defined(__x86_64__)
 #include <emmintrin.h>
@@ -23,11 +24,10 @@ struct Free {
 
 using Buffer = std::unique_ptr<unsigned char, Free>;
 
-/// Aligned to 2 MiB where it is large, as allocators of engines do; filled with small f32 numbers.
+/// As the engine allocates tensors, in huge pages where they are large and the system has them;
+/// filled with small f32 numbers.
 Buffer make_buffer(std::size_t bytes, DType dtype) {
-  const std::size_t align = bytes >= (1u << 21) ? 1u << 21 : 4096;
-  Buffer out(static_cast<unsigned char*>(
-      std::aligned_alloc(align, (bytes + 64 + align - 1) / align * align)));
+  Buffer out(static_cast<unsigned char*>(allocate(std::max<std::size_t>(bytes + 64, 4096))));
   std::mt19937 random(1);
   for (std::size_t i = 0; i < bytes; ++i) out.get()[i] = static_cast<unsigned char>(random());
   if (dtype == DType::f32) {

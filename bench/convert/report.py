@@ -63,6 +63,46 @@ def summary(rows):
             print(f"  {case['case']} {case['shape']} {case['src']}: {found['stowage']:.2f} (best other {best:.2f}): {why}")
 
 
+def write_log(rows, run, out):
+    """What one processor reached, for the table of all of them."""
+    about = ("machine", "caches", "lanes", "threads", "state", "streams", "prefetch_for_write")
+    log = {key: run[key] for key in about}
+    log["cases"] = [
+        {
+            "case": case["case"],
+            "shape": case["shape"],
+            "type": case["src"],
+            "kernel": case["kernel"],
+            "memcpy_us": round(us, 2),
+            **{name: round(fraction, 3) for name, fraction in found.items()},
+        }
+        for case, found, us in rows
+        if case["bytes"] > LARGE
+    ]
+    lines = json.dumps({**log, "cases": "CASES"}, indent=1)
+    cases = ",\n  ".join(json.dumps(c) for c in log["cases"])
+    pathlib.Path(out).write_text(lines.replace('"CASES"', f"[\n  {cases}\n ]") + "\n")
+
+
+def side_by_side(paths):
+    """A column for each log: fraction of memcpy, and the best other contender's behind it."""
+    logs = [json.loads(path.read_text()) for path in paths]
+    for path, log in zip(paths, logs):
+        caches = ", ".join(f"{name} {size >> 10} KiB" for name, size in log["caches"].items())
+        print(f"- {path.stem}: {log['machine']}, {log['lanes']} lanes of f32, {caches}")
+    print("\n| case | shape | type | " + " | ".join(p.stem for p in paths) + " |")
+    print("|" + "---|" * (3 + len(paths)))
+    names = ("case", "shape", "type", "kernel", "memcpy_us", "stowage")
+    cases = {}
+    for k, log in enumerate(logs):
+        for c in log["cases"]:
+            other = max((v for name, v in c.items() if name not in names), default=None)
+            beside = f" ({other:.2f})" if other is not None else ""
+            cases.setdefault((c["case"], c["shape"], c["type"]), {})[k] = f"{c['stowage']:.2f}{beside}"
+    for key, found in cases.items():
+        print("| " + " | ".join([*key, *(found.get(k, "-") for k in range(len(logs)))]) + " |")
+
+
 def scaling(rows, one):
     """What becomes of each fraction with more threads."""
     before = {key_of(case): (found["stowage"], us) for case, found, us in one}
@@ -110,11 +150,17 @@ def main():
     parser.add_argument("runs", nargs="+", type=pathlib.Path, help="files of bench_convert --json")
     parser.add_argument("--one", nargs="+", type=pathlib.Path, help="runs of one thread, to compare with")
     parser.add_argument("--svg", help="also draw the cases that have a goal (needs matplotlib)")
+    parser.add_argument("--log", help="write the medians as the log of this processor (bench/convert/machines)")
+    parser.add_argument("--logs", action="store_true", help="the files are such logs: print them side by side")
     args = parser.parse_args()
+    if args.logs:
+        return side_by_side(args.runs)
     runs = [json.loads(path.read_text()) for path in args.runs]
     rows = medians(runs)
     table(rows)
     summary(rows)
+    if args.log:
+        write_log(rows, runs[0], args.log)
     if args.one:
         scaling(rows, medians([json.loads(path.read_text()) for path in args.one]))
     if args.svg:

@@ -22,6 +22,31 @@ struct ScalarMap {
   Axis axis;                    ///< the axis that indexes mean and norm when they hold several
 };
 
+/// How transpositions walk memory. Any values give the same bytes; which are fast depends on the
+/// processor. `stowage calibrate` measures them (measure_conversion_tuning in stowage/machine.h).
+struct ConversionTuning {
+  /// Lines are asked for ahead of the stores that fill them; without streams, they always are.
+  bool prefetch_for_write = false;
+  /// How many rows, or columns, that are far from each other are walked at once to the end of a
+  /// block, as many as the hardware's prefetchers follow; 0: all of the block.
+  int streams = 0;
+
+  friend bool operator==(const ConversionTuning&, const ConversionTuning&) = default;
+};
+
+/// More streams are the same as all.
+inline constexpr int kMostStreams = 1024;
+
+/// What suits the family of this processor.
+ConversionTuning default_conversion_tuning() noexcept;
+
+/// What conversions that are compiled from now on use: the default, until it is set.
+ConversionTuning conversion_tuning() noexcept;
+
+/// For the whole process, from any thread; conversions that exist keep theirs. Streams beyond
+/// kMostStreams, and negative ones, become the nearest number allowed.
+void set_conversion_tuning(const ConversionTuning& tuning) noexcept;
+
 /// A compiled move. Compiling decides everything in about a microsecond; running cannot fail.
 /// Neither allocates, except for more than 16 values of mean or norm: the object itself is some 30
 /// KiB. Tail cells of the destination become zero, gaps stay as they are. A value type.
@@ -44,6 +69,10 @@ class Conversion {
   /// The inner kernel that does most of the bytes: "copy", "transpose 4" (elements of 4 bytes),
   /// "interleave 3" (rows), ... With "u8->f32 " before it where elements are cast.
   std::string kernel() const;
+
+  /// A line for each part that the conversion is made of, in words: the kernel, its block, in which
+  /// order blocks follow each other, and what was decided for this machine and size.
+  std::string explain() const;
 
   /// What the time depends on beside the bytes.
   enum class Speed {

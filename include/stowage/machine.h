@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "stowage/convert.h"
 #include "stowage/device.h"
 #include "stowage/model.h"
 
@@ -18,6 +19,11 @@ int vector_lanes();
 /// What one thread of this machine does, for PlanOptions::rates; takes about a second. Others who
 /// use the machine meanwhile make the rates less certain, not lower.
 Rates measure_rates();
+
+/// The ConversionTuning with which this machine converts fastest: each candidate in turn, over
+/// transpositions of several sizes and distances, one thread; the default unless another is faster
+/// by a twentieth on the whole and loses nowhere as much. Takes about two seconds.
+ConversionTuning measure_conversion_tuning();
 
 /// What an open device does, for DeviceOptions::facts; takes seconds, most of them for the driver
 /// to build programs. Throws Error(device, limit).

@@ -41,7 +41,7 @@ void ScalarTable::assign(std::size_t size, std::span<const float> mean,
 Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
                  const ScalarMap& map, const Options& options)
     : plan_(src, dtype_bytes(src_dtype), dst, dtype_bytes(dst_dtype), map.axis, options.fault),
-      caches_(options.caches),
+      tuning_(options.tuning),
       src_scalar_(dtype_bytes(src_dtype)),
       dst_scalar_(dtype_bytes(dst_dtype)),
       src_size_(src.cells() * src_scalar_),
@@ -50,9 +50,9 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
       dst_dtype_(dst_dtype) {
   set_map(map, src, dst);
   // Source and destination do not fit into the L2 together.
-  const auto large_from = static_cast<std::size_t>(2 * caches_.l2);
+  const auto large_from = static_cast<std::size_t>(2 * tuning_.caches.l2);
   const auto huge_from =
-      options.huge_from.value_or(static_cast<std::size_t>(std::min(caches_.l3, kHugeBytes)));
+      options.huge_from.value_or(static_cast<std::size_t>(std::min(tuning_.caches.l3, kHugeBytes)));
   size_ = dst_size_ >= huge_from ? Size::huge : dst_size_ >= large_from ? Size::large : Size::small;
   cast_ = mapped_ || src_dtype != dst_dtype;
   alias_ = !cast_ && src.same_bytes(dst);
@@ -137,7 +137,7 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
     rest /= job.steps[static_cast<std::size_t>(i)].n;
   }
   UnitRunner runner(job, row_cast_, cast_, mapped_, scalars_.mean(), scalars_.norm(),
-                    src + src_size_, size_, caches_);
+                    src + src_size_, size_, tuning_);
   for (std::int64_t u = begin; u < end; ++u) {
     Unit unit{src + job.src, dst + job.dst, job.param, 0, 0, job.fill};
     for (int i = 0; i < job.step_count; ++i) {
@@ -192,6 +192,44 @@ std::string Program::kernel() const {
   return text(out, kernel.name, " ", number);
 }
 
+std::string Program::explain() const {
+  if (alias_) return "the bytes are the same on both sides: nothing moves\n";
+  std::string out;
+  for (std::int64_t i = 0; i < std::min(plan_.count(), kKept); ++i) {
+    const Job& job = jobs_[static_cast<std::size_t>(i)];
+    if (job.fill) {
+      out += text("fill: zeros, ", job.bytes(), " bytes\n");
+      continue;
+    }
+    const bool transposed = job.kind == Kind::transpose;
+    out += text(transposed               ? job.transpose->name
+                : job.kind == Kind::copy ? (cast_ ? std::string_view("cast") : job.copy->name)
+                                         : std::string_view("strided"),
+                ": ", job.bytes(), " bytes in ", job.units, " blocks, each of ", job.a.block, " x ",
+                job.b.block * job.across.n, " elements of ",
+                job.src_bytes == job.dst_bytes
+                    ? text(job.dst_bytes)
+                    : text(job.src_bytes, job.src_bytes == 1 ? " byte" : " bytes", ", written as ",
+                           job.dst_bytes),
+                job.dst_bytes == 1 ? " byte" : " bytes");
+    if (transposed && job.transpose->name == "transpose") {
+      out += text("; ",
+                  tuning_.streams > 0
+                      ? text("at most ", tuning_.streams, " far rows or columns at once")
+                      : std::string("all rows and columns of a block at once"),
+                  tuning_.prefetch_for_write || tuning_.streams == 0
+                      ? ", lines asked for before they are written"
+                      : "");
+    }
+    out += "\n";
+  }
+  if (plan_.count() > kKept) out += text("and ", plan_.count() - kKept, " parts more\n");
+  if (size_ == Size::huge)
+    out += "stores that fill whole lines bypass the caches: the result is as large as the last\n";
+  if (size_ == Size::large) out += "the result is at least twice the L2 cache of a core\n";
+  return out;
+}
+
 Conversion::Speed Program::speed() const noexcept {
   const Job* const job = main_job();
   if (alias_) return Conversion::Speed::none;
@@ -237,6 +275,8 @@ bool Conversion::is_alias() const noexcept { return program().alias(); }
 std::size_t Conversion::bytes_moved() const noexcept { return program().bytes_moved(); }
 
 std::string Conversion::kernel() const { return program().kernel(); }
+
+std::string Conversion::explain() const { return program().explain(); }
 
 Conversion::Speed Conversion::speed() const noexcept { return program().speed(); }
 

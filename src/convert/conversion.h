@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "base/caches.h"
 #include "convert/cast_rows.h"
 #include "convert/job.h"
+#include "convert/tuning.h"
 #include "stowage/convert.h"
 
 namespace stowage::conversion {
@@ -20,7 +20,7 @@ struct Options {
   bool plain_casts = false;
   /// A destination of so many bytes takes non-temporal stores; none: as the caches say.
   std::optional<std::size_t> huge_from = {};
-  Caches caches = host_caches();
+  Tuning tuning = current_tuning();
 };
 
 /// mean and norm, each `size` values: few of them in place.
@@ -60,6 +60,8 @@ class Program {
 
   std::string kernel() const;
 
+  std::string explain() const;
+
   Conversion::Speed speed() const noexcept;
 
  private:
@@ -75,7 +77,7 @@ class Program {
   NestPlan plan_;
   bool alias_, cast_, mapped_ = false;
   Size size_;
-  Caches caches_;
+  Tuning tuning_;
   int src_scalar_, dst_scalar_;
   std::int64_t src_size_;
   std::size_t dst_size_, bytes_moved_ = 0;

@@ -99,9 +99,10 @@ struct Case {
   }
 };
 
-/// Empty when the conversion agrees with its oracle.
-std::string difference(const Case& c, Random& random, ThreadPool* pool,
-                       const Options& options = {}) {
+/// Empty when the conversion, walking memory in any of the ways there are, agrees with its oracle.
+std::string difference(const Case& c, Random& random, ThreadPool* pool, Options options = {}) {
+  options.tuning.prefetch_for_write = random() % 2 == 0;
+  options.tuning.streams = static_cast<int>(pick(random, {0, 1, 8, 16, kMostStreams}));
   const Mapping src(Layout::parse(c.from), c.shape, dtype_bytes(c.src));
   const Mapping dst(Layout::parse(c.to), c.shape, dtype_bytes(c.dst));
   const ScalarMap map{c.mean, c.norm, c.axis};
@@ -122,7 +123,8 @@ std::string difference(const Case& c, Random& random, ThreadPool* pool,
         is_nan(c.dst, g))
       continue;
     return c.text() + " differs at cell " + std::to_string(cell) + ", kernel " +
-           Program(c.src, src, c.dst, dst, map, options).kernel();
+           Program(c.src, src, c.dst, dst, map, options).kernel() + ", " +
+           std::to_string(options.tuning.streams) + " streams";
   }
   return {};
 }

@@ -6,11 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <numeric>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "base/caches.h"
+#include "convert/tuning.h"
 #include "stowage/layout.h"
 
 namespace stowage::conversion {
@@ -21,6 +22,15 @@ using Byte = std::uint8_t;
 inline constexpr std::int64_t kLine = 64;
 /// Longest block along either direction of a transposition, in elements.
 inline constexpr std::int64_t kMaxBlock = 1024;
+
+/// The most elements of a block that are whole runs and, where a block holds that many, whole
+/// vectors. A run is no longer than a block.
+constexpr std::int64_t whole_runs(std::int64_t run) {
+  const std::int64_t whole = std::lcm(run, std::int64_t{16}),
+                     unit = whole <= kMaxBlock ? whole : run;
+  return kMaxBlock / unit * unit;
+}
+
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 
@@ -37,8 +47,8 @@ struct TransposeBlock {
   std::int64_t row_stride;  ///< 0: rows are a table
   std::int64_t col_stride;  ///< 0: columns are a table
   Size size;                ///< of the whole destination
-  const Caches* caches;     ///< of the machine
-  bool copied = false;      ///< the rows are a copy and in the cache
+  const Tuning* tuning;
+  bool copied = false;  ///< the rows are a copy and in the cache
 
   const Byte* row(std::int64_t b) const {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b];

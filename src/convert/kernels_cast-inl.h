@@ -129,6 +129,16 @@ HWY_INLINE void store_low(hn::Vec<BitsTag> v, T* p) {
 #endif
 }
 
+/// Within the bounds of T; NaN is 0. Bounds are exact in f32, except the upper one of i32.
+template <class T>
+HWY_INLINE FloatVec clamp(FloatVec v) {
+  const FloatTag df;
+  constexpr float kLow = static_cast<float>(hwy::LimitsMin<T>());
+  constexpr float kHigh = static_cast<float>(hwy::LimitsMax<T>());
+  const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
+  return hn::Min(hn::Max(number, hn::Set(df, kLow)), hn::Set(df, kHigh));
+}
+
 template <Fast kType>
 HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
   using T = typename Stored<kType>::Type;
@@ -148,12 +158,8 @@ HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
     const auto is_nan = hn::Gt(hn::And(bits, hn::Set(du, 0x7fffffffu)), hn::Set(du, 0x7f800000u));
     hn::StoreU(hn::DemoteTo(d, hn::BitCast(di, hn::IfThenElse(is_nan, quiet, rounded))), d, p);
   } else {
-    // Bounds are exact in f32, except that of i32, whose upper end is caught after rounding.
-    constexpr float kLow = static_cast<float>(hwy::LimitsMin<T>());
-    constexpr float kHigh = static_cast<float>(hwy::LimitsMax<T>());
-    const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
-    const auto clamped = hn::Min(hn::Max(number, hn::Set(df, kLow)), hn::Set(df, kHigh));
-    if constexpr (kType == Fast::i32) {
+    const auto clamped = clamp<T>(v);
+    if constexpr (kType == Fast::i32) {  // the upper end is caught after rounding
       const auto over = hn::RebindMask(di, hn::Ge(clamped, hn::Set(df, 0x1p31f)));
       hn::StoreU(hn::IfThenElse(over, hn::Set(di, hwy::LimitsMax<T>()), hn::NearestInt(clamped)), d,
                  p);
@@ -165,41 +171,80 @@ HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
   }
 }
 
-/// f(i, tag): a vector's worth of row at i; the ragged end goes through zero-padded copies.
-template <class S, class D, class F>
-HWY_INLINE void for_row(const S* src, D* dst, std::int64_t n, const RowMap& map, const F& step) {
+#undef STOWAGE_PACKS_FOUR
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+#define STOWAGE_PACKS_FOUR 1
+
+/// 8-bit integers of four vectors of numbers within their bounds, in order.
+template <class T>
+HWY_INLINE void pack_four(const FloatVec (&v)[4], T* p) {
+  constexpr bool kSigned = std::is_signed_v<T>;
+#if HWY_TARGET == HWY_AVX2
+  const auto pack = [&](int i) HWY_ATTR {
+    return _mm256_packs_epi32(_mm256_cvtps_epi32(v[i].raw), _mm256_cvtps_epi32(v[i + 1].raw));
+  };
+  const __m256i mixed =
+      kSigned ? _mm256_packs_epi16(pack(0), pack(2)) : _mm256_packus_epi16(pack(0), pack(2));
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);  // packs stay within halves
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permutevar8x32_epi32(mixed, order));
+#else
+  const auto pack = [&](int i) HWY_ATTR {
+    return _mm_packs_epi32(_mm_cvtps_epi32(v[i].raw), _mm_cvtps_epi32(v[i + 1].raw));
+  };
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), kSigned ? _mm_packs_epi16(pack(0), pack(2))
+                                                          : _mm_packus_epi16(pack(0), pack(2)));
+#endif
+}
+#else
+#define STOWAGE_PACKS_FOUR 0
+#endif
+
+/// A row in vectors: step.load() and store() do one of them, and four at once are stored
+/// together. The last vector overlaps the one before; a row shorter than one goes through
+/// zero-padded copies.
+template <class S, class D, class Step>
+HWY_INLINE void for_row(const S* src, D* dst, std::int64_t n, const RowMap& map, const Step& step) {
   const FloatTag df;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(df));
-  const auto apply = [&](auto mode) {
+  const auto apply = [&](auto mode) HWY_ATTR {
     constexpr RowMap::Mode kMode = decltype(mode)::value;
+    constexpr bool kEach = kMode == RowMap::Mode::each;
     const auto mean = hn::Set(df, kMode == RowMap::Mode::scalar ? *map.mean : 0.0f);
     const auto norm = hn::Set(df, kMode == RowMap::Mode::scalar ? *map.norm : 1.0f);
-    const auto one = [&](const S* s, D* d, const float* m, const float* k) {
-      step(s, d, [&](FloatVec v) {
-        if constexpr (kMode == RowMap::Mode::none) return v;
-        if constexpr (kMode == RowMap::Mode::scalar) return hn::Mul(hn::Sub(v, mean), norm);
-        if constexpr (kMode == RowMap::Mode::each) {
-          return hn::Mul(hn::Sub(v, hn::LoadU(df, m)), hn::LoadU(df, k));
-        }
-      });
+    const auto mapped = [&](FloatVec v, const float* m, const float* k) HWY_ATTR {
+      if constexpr (kMode == RowMap::Mode::none) return v;
+      if constexpr (kMode == RowMap::Mode::scalar) return hn::Mul(hn::Sub(v, mean), norm);
+      if constexpr (kEach) return hn::Mul(hn::Sub(v, hn::LoadU(df, m)), hn::LoadU(df, k));
     };
+    const float* const m = map.mean;
+    const float* const k = map.norm;
     std::int64_t i = 0;
-    constexpr bool kEach = kMode == RowMap::Mode::each;
-    for (; i + lanes <= n; i += lanes) {
-      one(src + i, dst + i, kEach ? map.mean + i : nullptr, kEach ? map.norm + i : nullptr);
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      FloatVec v[4];
+      HWY_UNROLL(4)
+      for (int j = 0; j < 4; ++j) {
+        const std::int64_t at = i + j * lanes;
+        v[j] = mapped(step.load(src + at), kEach ? m + at : m, kEach ? k + at : k);
+      }
+      step.store_four(v, dst + i);
     }
+    const auto one = [&](std::int64_t at) HWY_ATTR {
+      step.store(mapped(step.load(src + at), kEach ? m + at : m, kEach ? k + at : k), dst + at);
+    };
+    for (; i + lanes <= n; i += lanes) one(i);
     if (i == n) return;
+    if (n >= lanes) return one(n - lanes);
     S s[HWY_MAX_BYTES / 4] = {};
     D d[HWY_MAX_BYTES / 4];
-    float m[HWY_MAX_BYTES / 4] = {}, k[HWY_MAX_BYTES / 4] = {};
-    const auto rest = static_cast<std::size_t>(n - i) % static_cast<std::size_t>(lanes);
-    std::memcpy(s, src + i, rest * sizeof(S));
+    float means[HWY_MAX_BYTES / 4] = {}, norms[HWY_MAX_BYTES / 4] = {};
+    const auto rest = static_cast<std::size_t>(n) % static_cast<std::size_t>(lanes);
+    std::memcpy(s, src, rest * sizeof(S));
     if (kEach) {
-      std::memcpy(m, map.mean + i, rest * sizeof(float));
-      std::memcpy(k, map.norm + i, rest * sizeof(float));
+      std::memcpy(means, m, rest * sizeof(float));
+      std::memcpy(norms, k, rest * sizeof(float));
     }
-    one(s, d, m, k);
-    std::memcpy(dst + i, d, rest * sizeof(D));
+    step.store(mapped(step.load(s), means, norms), d);
+    std::memcpy(dst, d, rest * sizeof(D));
   };
   using Mode = RowMap::Mode;
   if (map.mode == Mode::none) apply(std::integral_constant<Mode, Mode::none>());
@@ -208,19 +253,45 @@ HWY_INLINE void for_row(const S* src, D* dst, std::int64_t n, const RowMap& map,
 }
 
 template <Fast kType>
-void widen(const Byte* src, float* out, std::int64_t n, const RowMap& map) {
+struct Widen {
   using T = typename Stored<kType>::Type;
-  for_row(reinterpret_cast<const T*>(src), out, n, map, [](const T* s, float* d, const auto& f) {
-    hn::StoreU(f(load_as_float<kType>(s)), FloatTag(), d);
-  });
+
+  HWY_INLINE FloatVec load(const T* p) const { return load_as_float<kType>(p); }
+
+  HWY_INLINE void store(FloatVec v, float* p) const { hn::StoreU(v, FloatTag(), p); }
+
+  HWY_INLINE void store_four(const FloatVec (&v)[4], float* p) const {
+    for (int j = 0; j < 4; ++j, p += hn::Lanes(FloatTag())) store(v[j], p);
+  }
+};
+
+template <Fast kType>
+struct Narrow {
+  using T = typename Stored<kType>::Type;
+
+  HWY_INLINE FloatVec load(const float* p) const { return hn::LoadU(FloatTag(), p); }
+
+  HWY_INLINE void store(FloatVec v, T* p) const { store_from_float<kType>(v, p); }
+
+  HWY_INLINE void store_four(const FloatVec (&v)[4], T* p) const {
+#if STOWAGE_PACKS_FOUR
+    if constexpr (sizeof(T) == 1) {
+      const FloatVec bound[4] = {clamp<T>(v[0]), clamp<T>(v[1]), clamp<T>(v[2]), clamp<T>(v[3])};
+      return pack_four(bound, p);
+    }
+#endif
+    for (int j = 0; j < 4; ++j, p += hn::Lanes(FloatTag())) store(v[j], p);
+  }
+};
+
+template <Fast kType>
+void widen(const Byte* src, float* out, std::int64_t n, const RowMap& map) {
+  for_row(reinterpret_cast<const typename Stored<kType>::Type*>(src), out, n, map, Widen<kType>());
 }
 
 template <Fast kType>
 void narrow(const float* in, Byte* dst, std::int64_t n, const RowMap& map) {
-  using T = typename Stored<kType>::Type;
-  for_row(in, reinterpret_cast<T*>(dst), n, map, [](const float* s, T* d, const auto& f) {
-    store_from_float<kType>(f(hn::LoadU(FloatTag(), s)), d);
-  });
+  for_row(in, reinterpret_cast<typename Stored<kType>::Type*>(dst), n, map, Narrow<kType>());
 }
 
 }  // namespace HWY_NAMESPACE

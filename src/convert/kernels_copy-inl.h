@@ -18,13 +18,46 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+/// Runs with small gaps behind them in the source and none in the destination: what 16 bytes hold
+/// at once, each written over the end of the one before. Returns how many are done.
+template <int kRun>
+std::int64_t press_runs(const CopyBlock& c) {
+  const hn::FixedTag<Byte, 16> d;
+  const std::int64_t is = c.is, at_once = 16 / is, rows = c.rows;
+  alignas(16) Byte order[16];
+  for (std::int64_t i = 0; i < 16; ++i)
+    order[i] = static_cast<Byte>(i < at_once * kRun ? i / kRun * is + i % kRun : 0x80);
+  const auto press = hn::Load(d, order);
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  std::int64_t r = 0;
+  for (; (rows - r) * kRun >= 16 && c.src_end - from >= 16; r += at_once) {
+    hn::StoreU(hn::TableLookupBytesOr0(hn::LoadU(d, from), press), d, to);
+    from += at_once * is;
+    to += at_once * kRun;
+  }
+  return r;
+}
+#endif
+
 /// Runs of a size that the compiler knows.
 template <int kRun>
 void copy_short(const CopyBlock& c) {
   const std::int64_t rows = c.rows, is = c.is, os = c.os;  // bytes may alias c
   const Byte* from = c.src;
   Byte* to = c.dst;
-  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) std::memcpy(to, from, kRun);
+  std::int64_t r = 0;
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+  if constexpr (kRun > 0 && kRun < 8) {
+    if (os == kRun && is > kRun && is <= 8) {
+      r = press_runs<kRun>(c);
+      from += r * is;
+      to += r * os;
+    }
+  }
+#endif
+  for (; r < rows; ++r, from += is, to += os) std::memcpy(to, from, kRun);
 }
 
 template <int... kRun>

@@ -85,13 +85,51 @@ TEST(ConvertKernels, CachesOfAnySizeGiveTheSameBytes) {
   std::vector<unsigned char> in(src.bytes() + 64), want(dst.bytes()), got(dst.bytes());
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<unsigned char>(i * 31 + i / 251);
   convert_by_oracle(DType::f32, src, in.data(), DType::f32, dst, want.data());
-  for (const Caches caches : {Caches{}, Caches{.l2 = 1 << 12, .l2_ways = 1, .l3 = 1 << 14},
-                              Caches{.l2 = 1 << 30, .l2_ways = 16, .l3 = 0}}) {
-    std::fill(got.begin(), got.end(), 0x55);
-    Program(DType::f32, src, DType::f32, dst, {}, {.caches = caches})
-        .run(in.data(), got.data(), nullptr);
-    EXPECT_EQ(got, want) << "an L2 of " << caches.l2;
+  for (const Caches caches :
+       {Caches{}, Caches{.l1 = 1 << 10, .l1_ways = 1, .l2 = 1 << 12, .l2_ways = 1, .l3 = 1 << 14},
+        Caches{.l1 = 1 << 20, .l1_ways = 32, .l2 = 1 << 30, .l2_ways = 16, .l3 = 0}}) {
+    for (const int streams : {0, 16}) {
+      std::fill(got.begin(), got.end(), 0x55);
+      Options options;
+      options.tuning.caches = caches;
+      options.tuning.streams = streams;
+      Program(DType::f32, src, DType::f32, dst, {}, options).run(in.data(), got.data(), nullptr);
+      EXPECT_EQ(got, want) << "an L2 of " << caches.l2 << ", " << streams << " streams";
+    }
   }
+}
+
+TEST(ConversionTuning, IsSetForNewConversions) {
+  const ConversionTuning before = conversion_tuning();
+  set_conversion_tuning({.prefetch_for_write = true, .streams = 12});
+  EXPECT_TRUE(conversion_tuning().prefetch_for_write);
+  EXPECT_EQ(conversion_tuning().streams, 12);
+  const Shape shape("nchw", {1, 48, 64, 64});
+  const Mapping src(Layout::parse("n c h w"), shape, 4), dst(Layout::parse("n h w c"), shape, 4);
+  const std::string text = Conversion(DType::f32, src, DType::f32, dst).explain();
+  EXPECT_NE(text.find("at most 12 far rows or columns at once, lines asked for"), std::string::npos)
+      << text;
+  set_conversion_tuning({.prefetch_for_write = false, .streams = -3});
+  EXPECT_EQ(conversion_tuning().streams, 0);
+  EXPECT_TRUE(conversion_tuning().prefetch_for_write);
+  set_conversion_tuning({.prefetch_for_write = false, .streams = 1 << 30});
+  EXPECT_EQ(conversion_tuning().streams, kMostStreams);
+  set_conversion_tuning(before);
+}
+
+TEST(ConversionTuning, ExplainsWhatMoves) {
+  const Shape shape("nchw", {1, 30, 9, 9});
+  const auto explain = [&](const char* from, const char* to, DType dtype) {
+    const Mapping a(Layout::parse(from), shape, 4), b(Layout::parse(to), shape, dtype_bytes(dtype));
+    return Conversion(DType::f32, a, dtype, b).explain();
+  };
+  EXPECT_EQ(explain("n c h w", "n c h w", DType::f32),
+            "the bytes are the same on both sides: nothing moves\n");
+  EXPECT_NE(explain("n c h w", "n c/16 h w c%16", DType::f32).find("transpose: "),
+            std::string::npos);
+  EXPECT_NE(explain("n c h w", "n c h w", DType::u8).find("cast: "), std::string::npos);
+  EXPECT_NE(explain("n c h w", "n h w c", DType::f16).find("of 4 bytes, written as 2 bytes"),
+            std::string::npos);
 }
 
 }  // namespace

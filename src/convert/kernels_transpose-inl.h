@@ -12,6 +12,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/checked.h"
 #include "convert/kernels_tile-inl.h"
 #include "hwy/cache_control.h"
 
@@ -21,6 +22,9 @@ namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+
+/// Columns at most so far apart are near each other: lines of several are in the cache together.
+constexpr std::int64_t kNear = 16 * kLine;
 
 /// Whether the lines of the next band are others than those of the next columns.
 inline bool far_columns(std::int64_t distance) {
@@ -130,25 +134,19 @@ std::int64_t columns_first(const TransposeBlock& t) {
   return whole * kRows;
 }
 
-/// Block i of vector j becomes block j of vector i.
-template <class D, class V>
-HWY_INLINE void transpose_blocks(D d, V (&x)[kBlocks]) {
-  if constexpr (kBlocks == 2) {
-    const V low = hn::ConcatLowerLower(d, x[1], x[0]);
-    x[1] = hn::ConcatUpperUpper(d, x[1], x[0]);
-    x[0] = low;
-  } else {
 #if HWY_TARGET <= HWY_AVX3
-    const __m512i a = x[0].raw, b = x[1].raw, c = x[2].raw, e = x[3].raw;
-    const __m512i ab = _mm512_shuffle_i32x4(a, b, 0x44), ce = _mm512_shuffle_i32x4(c, e, 0x44);
-    const __m512i ba = _mm512_shuffle_i32x4(a, b, 0xee), ec = _mm512_shuffle_i32x4(c, e, 0xee);
-    x[0] = V{_mm512_shuffle_i32x4(ab, ce, 0x88)};
-    x[1] = V{_mm512_shuffle_i32x4(ab, ce, 0xdd)};
-    x[2] = V{_mm512_shuffle_i32x4(ba, ec, 0x88)};
-    x[3] = V{_mm512_shuffle_i32x4(ba, ec, 0xdd)};
-#endif
-  }
+/// Block i of vector j becomes block j of vector i.
+template <class V>
+HWY_INLINE void transpose_blocks(V (&x)[4]) {
+  const __m512i a = x[0].raw, b = x[1].raw, c = x[2].raw, e = x[3].raw;
+  const __m512i ab = _mm512_shuffle_i32x4(a, b, 0x44), ce = _mm512_shuffle_i32x4(c, e, 0x44);
+  const __m512i ba = _mm512_shuffle_i32x4(a, b, 0xee), ec = _mm512_shuffle_i32x4(c, e, 0xee);
+  x[0] = V{_mm512_shuffle_i32x4(ab, ce, 0x88)};
+  x[1] = V{_mm512_shuffle_i32x4(ab, ce, 0xdd)};
+  x[2] = V{_mm512_shuffle_i32x4(ba, ec, 0x88)};
+  x[3] = V{_mm512_shuffle_i32x4(ba, ec, 0xdd)};
 }
+#endif
 
 /// As many rows as a vector has lanes, and as many columns: each line is read once.
 template <int E, Writing kWriting, class Row>
@@ -157,39 +155,59 @@ HWY_INLINE void square(const Row& row, Byte* to, std::int64_t stride) {
   using T = typename Element<E>::Type;
   const TileTag<E, kBlocks> d;
   using V = hn::Vec<TileTag<E, kBlocks> >;
-  V x[kL][kBlocks];
-  HWY_UNROLL(4)
-  for (int g = 0; g < kBlocks; ++g) {
-    V y[kL];
+  if constexpr (kBlocks == 2) {  // inserting from memory is cheaper than moving halves afterwards
+    const TileTag<E, 1> half;
     HWY_UNROLL(4)
-    for (int k = 0; k < kL; ++k) y[k] = hn::LoadU(d, reinterpret_cast<const T*>(row(g * kL + k)));
-    if constexpr (kL > 1) shuffle_rows<kL>(d, y);
+    for (int g = 0; g < kBlocks; ++g) {
+      V x[kL];
+      HWY_UNROLL(4)
+      for (int k = 0; k < kL; ++k) {
+        const auto load = [&](int i) HWY_ATTR {
+          return hn::LoadU(half, reinterpret_cast<const T*>(row(i) + 16 * g));
+        };
+        x[k] = hn::Combine(d, load(kL + k), load(k));
+      }
+      if constexpr (kL > 1) shuffle_rows<kL>(d, x);
+      HWY_UNROLL(4)
+      for (int k = 0; k < kL; ++k, to += stride) write<kWriting>(x[k], d, to);
+    }
+  } else {
+#if HWY_TARGET <= HWY_AVX3
+    V x[kL][kBlocks];
     HWY_UNROLL(4)
-    for (int k = 0; k < kL; ++k) x[k][g] = y[k];
-  }
-  HWY_UNROLL(4)
-  for (int k = 0; k < kL; ++k) transpose_blocks(d, x[k]);
-  HWY_UNROLL(4)
-  for (int g = 0; g < kBlocks; ++g) {
+    for (int g = 0; g < kBlocks; ++g) {
+      V y[kL];
+      HWY_UNROLL(4)
+      for (int k = 0; k < kL; ++k) y[k] = hn::LoadU(d, reinterpret_cast<const T*>(row(g * kL + k)));
+      if constexpr (kL > 1) shuffle_rows<kL>(d, y);
+      HWY_UNROLL(4)
+      for (int k = 0; k < kL; ++k) x[k][g] = y[k];
+    }
     HWY_UNROLL(4)
-    for (int k = 0; k < kL; ++k, to += stride) write<kWriting>(x[k][g], d, to);
+    for (int k = 0; k < kL; ++k) transpose_blocks(x[k]);
+    HWY_UNROLL(4)
+    for (int g = 0; g < kBlocks; ++g) {
+      HWY_UNROLL(4)
+      for (int k = 0; k < kL; ++k, to += stride) write<kWriting>(x[k][g], d, to);
+    }
+#endif
   }
 }
 
-/// Lines of so many rows at this distance that fall into one set of the L2 cache are more than it
-/// holds.
-inline bool crowds_l2(const Caches& caches, std::int64_t distance, std::int64_t rows) {
-  const std::int64_t span = caches.l2_span();
-  return rows * std::gcd(distance, span) > caches.l2_ways * span;
+/// Lines of so many rows at this distance that fall into one set of a cache, whose sets repeat at
+/// `span` bytes, are more than the ways of the set.
+inline bool crowds(std::int64_t span, int ways, std::int64_t distance, std::int64_t rows) {
+  return rows * std::gcd(distance, span) > ways * span;
 }
 
 /// Whether `squares` of n pay: rows far apart, but not so that more of them than n crowd the L2
 /// cache; columns near each other; not more than half of the last square done twice.
 inline bool for_squares(const TransposeBlock& t, std::int64_t n) {
-  constexpr std::int64_t kNear = 16 * kLine;
+  const Caches& caches = t.tuning->caches;
   const bool near = t.col_stride != 0 && t.col_stride <= kNear,
-             far = t.row_stride == 0 || (t.row_stride > t.col_stride &&
-                                         (t.nb <= n || !crowds_l2(*t.caches, t.row_stride, t.nb)));
+             far = t.row_stride == 0 ||
+                   (t.row_stride > t.col_stride &&
+                    (t.nb <= n || !crowds(caches.l2_span(), caches.l2_ways, t.row_stride, t.nb)));
   return near && far && t.na >= n && t.nb >= n && (t.nb % n == 0 || 2 * (t.nb % n) > n);
 }
 
@@ -351,6 +369,60 @@ void thin_band(const TransposeBlock& t) {
   }
 }
 
+/// How many rows or columns at this distance are walked at once: what hardware prefetchers follow,
+/// or what one set of the L1 cache holds where all fall into the same.
+inline std::int64_t streams_of(const Tuning& tuning, std::int64_t distance, std::int64_t least) {
+  const std::int64_t streams = tuning.streams;
+  const Caches& caches = tuning.caches;
+  if (distance == 0 || !crowds(caches.l1_span(), caches.l1_ways, distance, streams)) return streams;
+  return std::max<std::int64_t>(std::min<std::int64_t>(streams, caches.l1_ways), least);
+}
+
+/// Whether `panels` pay: columns near each other, or farther apart than rows and by whole lines, so
+/// that no store is in two lines that are both still to come.
+inline bool for_panels(const TransposeBlock& t) {
+  if (t.col_stride == 0 || t.copied) return false;
+  return t.col_stride <= kNear / 2 || (t.col_stride % kLine == 0 && t.row_stride <= t.col_stride);
+}
+
+/// In squares: a few rows or columns at a time, on the side where they are far from each other, are
+/// walked to the end of the block before the next.
+template <int E, Writing kWriting, bool kEven>
+void panels(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kBlocks * 16 / E;
+  const std::int64_t na = t.na, nb = t.nb, distance = t.row_stride, stride = t.col_stride;
+  const Byte* const* const table = t.rows;
+  Byte* const columns = t.cols[0];
+  const auto move = [=](std::int64_t next_a, std::int64_t next_b) HWY_ATTR {
+    const std::int64_t a = std::min(next_a, na - kN), b = std::min(next_b, nb - kN);
+    Byte* const to = columns + a * stride + b * E;
+    if constexpr (kEven) {
+      const Byte* const from = table[0] + b * distance + a * E;
+      square<E, kWriting>([=](int k) HWY_ATTR { return from + k * distance; }, to, stride);
+    } else {
+      const Byte* const* const from = table + b;
+      square<E, kWriting>([=](int k) HWY_ATTR { return from[k] + a * E; }, to, stride);
+    }
+  };
+  if (distance > stride || (!kEven && stride <= kNear)) {
+    const std::int64_t panel = round_up(streams_of(*t.tuning, distance, kN), kN);
+    for (std::int64_t first = 0; first < nb; first += panel) {
+      const std::int64_t end = std::min(first + panel, nb);
+      for (std::int64_t a = 0; a < na; a += kN) {
+        for (std::int64_t b = first; b < end; b += kN) move(a, b);
+      }
+    }
+  } else {
+    const std::int64_t panel = round_up(streams_of(*t.tuning, stride, kN), kN);
+    for (std::int64_t first = 0; first < na; first += panel) {
+      const std::int64_t end = std::min(first + panel, na);
+      for (std::int64_t b = 0; b < nb; b += kN) {
+        for (std::int64_t a = first; a < end; a += kN) move(a, b);
+      }
+    }
+  }
+}
+
 template <int E, int kB>
 void bands(const TransposeBlock& t) {
   constexpr std::int64_t kL = 16 / E;
@@ -359,6 +431,12 @@ void bands(const TransposeBlock& t) {
   }
   if (t.nb < kL) return thin_band<E>(t);
   if constexpr (kBlocks > 1 && kB == kBlocks && (E == 4 || E == 8)) {
+    if (t.tuning->streams > 0 && t.na >= kL * kB && t.nb >= kL * kB && for_panels(t)) {
+      const bool ahead = t.tuning->prefetch_for_write;
+      if (t.row_stride == 0)
+        return ahead ? panels<E, Writing::ahead, false>(t) : panels<E, Writing::plain, false>(t);
+      return ahead ? panels<E, Writing::ahead, true>(t) : panels<E, Writing::plain, true>(t);
+    }
     if (for_squares(t, kL * kB))
       return t.nb % (kL * kB) == 0 && can_stream(t, t.cols[0], kB * 16)
                  ? squares<E, Writing::stream>(t)
@@ -366,11 +444,14 @@ void bands(const TransposeBlock& t) {
   }
   std::int64_t b = 0;
   const bool even = t.row_stride != 0 && t.col_stride != 0 && t.na >= kL;
+  if (even && t.na < 2 * kL && t.tuning->streams > 0)
+    b = t.tuning->prefetch_for_write ? columns_first<E, kB, Writing::ahead>(t)
+                                     : columns_first<E, kB, Writing::plain>(t);
   const bool crowd =
       (E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na);
   // Beyond L2 it is worth more to read each line once, if there are several in a row.
   const bool once = t.size != Size::small && !t.copied && E >= 4 && t.na * E >= 128;
-  if (even && crowd && !once && !crowded(t.row_stride, kL * kB))
+  if (b == 0 && even && crowd && !once && !crowded(t.row_stride, kL * kB))
     b = t.na % kL == 0 && can_stream(t, t.cols[0], kB * 16)
             ? columns_first<E, kB, Writing::stream>(t)
         : t.size == Size::small ? columns_first<E, kB, Writing::plain>(t)

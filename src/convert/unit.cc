@@ -81,6 +81,12 @@ std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
 /// Runs of more elements are cast one by one: calling a cast costs as much as a few dozen.
 constexpr std::int64_t kShortRun = 256;
 
+/// The first `period` values again and again, up to n.
+void repeat(float* row, std::int64_t period, std::int64_t n) {
+  for (std::int64_t done = period; done < n; done += std::min(done, n - done))
+    std::copy_n(row, std::min(done, n - done), row + done);
+}
+
 /// Whether the iterations of the chain lie `bytes` apart in the way that `stride` says, and have
 /// the same parameters.
 bool follows(const Chain& chain, std::int64_t Loop::*stride, std::int64_t bytes) {
@@ -91,7 +97,7 @@ bool follows(const Chain& chain, std::int64_t Loop::*stride, std::int64_t bytes)
 
 UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool is_mapped,
                        std::span<const float> mean, std::span<const float> norm,
-                       const Byte* src_end, Size size, const Caches& caches) noexcept
+                       const Byte* src_end, Size size, const Tuning& tuning) noexcept
     : job_(job),
       cast_(cast),
       is_cast_(is_cast),
@@ -103,7 +109,7 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
   block_.rows = rows_;
   block_.cols = columns_;
   block_.size = size;
-  block_.caches = inner_.caches = &caches;
+  block_.tuning = inner_.tuning = &tuning;
   inner_.size = Size::small;
 }
 
@@ -134,8 +140,15 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   if (!is_cast_ && rows > 0)
     copy_rows({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.n,
                job_.across.is, job_.across.os});
-  if (short_runs)
+  const std::int64_t pitch = is / job_.src_bytes;
+  const bool with_gaps = short_runs && job_.dst_bytes < job_.src_bytes && valid == na &&
+                         is % job_.src_bytes == 0 && pitch > na && pitch <= 2 * na &&
+                         (job_.b.count == 1 && job_.b.loops[0].ps == 0);
+  if (with_gaps) {
+    cast_with_gaps(src, dst, rows, na, pitch, map_of_runs(job_.a, unit.a, na, unit.param, pitch));
+  } else if (short_runs) {
     cast_short_runs(src, dst, rows, na, valid, map_of_runs(job_.a, unit.a, valid, unit.param, na));
+  }
   for (std::int64_t r = 0; is_cast_ && !short_runs && r < rows; ++r) {
     const std::int64_t base = unit.param + (unit.b + r) * stride_of(job_.b, &Loop::ps);
     cast_(src + r * is, dst + r * os, valid, row_map(job_.a, unit.a, valid, base));
@@ -159,16 +172,30 @@ void UnitRunner::cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, 
     const CopyBlock gathered{src + r * is,           scratch_, n, is, bytes, bytes,
                              valid * job_.src_bytes, src_end_};
     choose(kernels_, gathered).run(gathered);
-    cast_dense(scratch_, dst + r * run * job_.dst_bytes, n, run, map);
+    cast_dense(scratch_, dst + r * run * job_.dst_bytes, n * run, run, map);
   }
 }
 
-/// Runs that follow each other without a gap on both sides; the map is one of map_of_runs.
-void UnitRunner::cast_dense(const Byte* src, Byte* dst, std::int64_t runs, std::int64_t run,
+/// Runs of `run` elements, `pitch` apart in the source and next to each other in the destination,
+/// where elements are narrower: cast with what is between them, then put together.
+void UnitRunner::cast_with_gaps(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
+                                std::int64_t pitch, const RowMap& map) noexcept {
+  const std::int64_t is = pitch * job_.dst_bytes, os = run * job_.dst_bytes;
+  const std::int64_t most = static_cast<std::int64_t>(kScratchBytes) / is;
+  for (std::int64_t r = 0; r < rows; r += most) {
+    const std::int64_t n = std::min(most, rows - r), elements = (n - 1) * pitch + run;
+    cast_dense(src + r * pitch * job_.src_bytes, scratch_, elements, pitch, map);
+    copy_rows({scratch_, dst + r * os, n, is, os, os, os, scratch_ + kScratchBytes});
+  }
+}
+
+/// Elements that follow each other without a gap on both sides; the map is one of map_of_runs, made
+/// for runs of `run`.
+void UnitRunner::cast_dense(const Byte* src, Byte* dst, std::int64_t n, std::int64_t run,
                             const RowMap& map) noexcept {
-  const std::int64_t step = kMaxBlock / run * run;
-  for (std::int64_t i = 0; i < runs * run; i += step)
-    cast_(src + i * job_.src_bytes, dst + i * job_.dst_bytes, std::min(step, runs * run - i), map);
+  const std::int64_t step = whole_runs(run);
+  for (std::int64_t i = 0; i < n; i += step)
+    cast_(src + i * job_.src_bytes, dst + i * job_.dst_bytes, std::min(step, n - i), map);
 }
 
 /// Where the rows and columns of the block are; tables of them only where they are irregular or
@@ -282,7 +309,7 @@ void UnitRunner::transpose_then_cast(const Unit& unit) noexcept {
   transpose_bytes(inner_, job_.src_bytes);
   if (nb <= kShortRun && job_.b.count == 1 && follows(job_.a, &Loop::os, nb * job_.dst_bytes)) {
     const std::int64_t valid = std::clamp<std::int64_t>(job_.b.valid - unit.b, 0, nb);
-    cast_dense(scratch, block_.column(0), block_.na, nb,
+    cast_dense(scratch, block_.column(0), block_.na * nb, nb,
                map_of_runs(job_.b, unit.b, valid, unit.param, nb));
     return;
   }
@@ -298,7 +325,7 @@ void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
   const std::int64_t pitch = block_.na * job_.dst_bytes, na = block_.na;
   inner_rows_[0] = scratch_;
   if (!any_zero_row_ && na <= kShortRun && follows(job_.b, &Loop::is, na * job_.src_bytes)) {
-    cast_dense(block_.row(0), scratch_, block_.nb, na,
+    cast_dense(block_.row(0), scratch_, block_.nb * na, na,
                map_of_runs(job_.a, unit.a, na, unit.param, na));
   } else {
     walk(job_.b, unit.b, block_.nb,
@@ -354,11 +381,15 @@ RowMap UnitRunner::row_map(const Chain& chain, std::int64_t start, std::int64_t 
   if (!std::equal(key, key + 3, map_key_)) {
     std::copy(key, key + 3, map_key_);
     repeated_ = 0;
-    walk(chain, start, n, [&](std::int64_t i, std::int64_t, std::int64_t, std::int64_t ps, bool) {
-      const auto k = static_cast<std::size_t>(std::min(base + ps, last));
-      mean_row_[i] = mean_[k];
-      norm_row_[i] = norm_[k];
-    });
+    const std::int64_t once = std::min(n, period);
+    walk(chain, start, once,
+         [&](std::int64_t i, std::int64_t, std::int64_t, std::int64_t ps, bool) {
+           const auto k = static_cast<std::size_t>(std::min(base + ps, last));
+           mean_row_[i] = mean_[k];
+           norm_row_[i] = norm_[k];
+         });
+    repeat(mean_row_, once, n);
+    repeat(norm_row_, once, n);
   }
   return {RowMap::Mode::each, mean_row_, norm_row_};
 }
@@ -378,7 +409,7 @@ RowMap UnitRunner::map_of_runs(const Chain& chain, std::int64_t start, std::int6
   if (repeated_ != run) {
     for (float* const row : {mean_row_, norm_row_}) {
       std::fill(row + n, row + run, 0.f);
-      for (std::int64_t i = run; i + run <= kMaxBlock; i += run) std::copy_n(row, run, row + i);
+      repeat(row, run, kMaxBlock / run * run);
     }
     repeated_ = run;
   }

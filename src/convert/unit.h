@@ -41,7 +41,7 @@ class UnitRunner {
  public:
   UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool is_mapped,
              std::span<const float> mean, std::span<const float> norm, const Byte* src_end,
-             Size size, const Caches& caches) noexcept;
+             Size size, const Tuning& tuning) noexcept;
 
   void run(const Unit& unit) noexcept;
 
@@ -60,7 +60,9 @@ class UnitRunner {
   void clear_rows_without_source(const TransposeBlock& to) noexcept;
   void cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
                        std::int64_t valid, const RowMap& map) noexcept;
-  void cast_dense(const Byte* src, Byte* dst, std::int64_t runs, std::int64_t run,
+  void cast_with_gaps(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
+                      std::int64_t pitch, const RowMap& map) noexcept;
+  void cast_dense(const Byte* src, Byte* dst, std::int64_t n, std::int64_t run,
                   const RowMap& map) noexcept;
   RowMap row_map(const Chain& chain, std::int64_t start, std::int64_t n,
                  std::int64_t base) noexcept;
@@ -82,7 +84,8 @@ class UnitRunner {
   TableKey row_table_, column_table_;
   const Byte *rows_[kMaxBlock], *inner_rows_[kMaxBlock];
   Byte* columns_[kMaxBlock];
-  float mean_row_[kMaxBlock], norm_row_[kMaxBlock];
+  alignas(64) float mean_row_[kMaxBlock];
+  alignas(64) float norm_row_[kMaxBlock];
   alignas(64) Byte scratch_[kScratchBytes];
 };
 
