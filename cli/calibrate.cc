@@ -36,6 +36,17 @@ void print(const CalibrateOptions& options, Json json, const Rates& rates, const
   }
 }
 
+std::string in_words(const ConversionTuning& tuning) {
+  const ConversionTuning usual = default_conversion_tuning();
+  const auto words = [](const ConversionTuning& t) {
+    return fmt::format("{}, {}",
+                       t.streams > 0 ? fmt::format("{} rows or columns at once", t.streams)
+                                     : std::string("all rows and columns of a block at once"),
+                       t.prefetch_for_write ? "prefetch for write" : "no prefetch for write");
+  };
+  return fmt::format("{} (built in for this processor: {})", words(tuning), words(usual));
+}
+
 int run(CalibrateOptions options, std::ostream& out) {
   check_device(options, false);
   const std::string file = options.file.empty() ? rates_file() : options.file;
@@ -45,10 +56,14 @@ int run(CalibrateOptions options, std::ostream& out) {
   open_device(options);
   Json json;
   if (options.opened == nullptr) {
+    const ConversionTuning tuning = measure_conversion_tuning();
+    set_conversion_tuning(tuning);  // rates of conversions are of those that will run
     const Rates rates = measure_rates();
-    if (!options.dry) save_rates(file, rates);
+    if (!options.dry) save_rates(file, {rates, tuning});
     json["machine"] = processor_name();
+    json["conversions"] = json_of(tuning);
     print(options, std::move(json), rates, Rates{}, rate_names(), out);
+    if (!options.json) out << "transpositions: " << in_words(tuning) << "\n";
   } else {
     const DeviceFacts& facts = options.opened->facts();
     const DeviceRates rates = measure_device_rates(options.opened);
@@ -68,10 +83,10 @@ Command add_calibrate(CLI::App& app, const Streams& streams) {
   CLI::App* command =
       app.add_subcommand("calibrate", "Measure this machine or a device for the planner");
   command->footer(
-      "It takes about a second, for a device a few. The rates are kept by machine, or by device "
-      "and\n"
-      "driver, in XDG_CONFIG_HOME/stowage/rates.json (~/.config unless set) and used by run,\n"
-      "plan, bench and check from then on; '--rates default' does without them.");
+      "It takes a few seconds: what kernels and conversions do in a second, and in which order\n"
+      "transpositions walk memory fastest. It is kept by machine, or by device and driver, in\n"
+      "XDG_CONFIG_HOME/stowage/rates.json (~/.config unless set) and used by run, plan, bench,\n"
+      "check and convert from then on; '--rates default' does without it.");
   command
       ->add_option("--device", options->device, "What to measure: cpu (the default) or opencl[:N]")
       ->type_name("cpu|opencl[:N]");

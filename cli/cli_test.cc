@@ -448,6 +448,19 @@ TEST(CliConvert, PhysicalArrays) {
   }
 }
 
+TEST(CliConvert, ExplainsWhatItDid) {
+  const TestFolder folder;
+  write_floats(folder, "in.npy", {1, 32, 9, 9}, std::vector<float>(32 * 81, 1));
+  const Outcome outcome =
+      stowage({"convert", folder.path("in.npy"), folder.path("out.npy"), "--from", "NCHW", "--to",
+               "NHWC", "--shape", "n=1,c=32,h=9,w=9", "--explain", "--rates", "default"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* words : {"transpose: 10368 bytes in ",
+                            "20736 bytes read and written: ", "GB/s predicted", "GB/s measured"}) {
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << outcome.out;
+  }
+}
+
 TEST(CliConvert, ChangesTheType) {
   const TestFolder folder;
   write_floats(folder, "in.npy", {4}, {0, 1, 2.5f, 300});

@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -15,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/io/file.h"
 #include "cli/io/npy.h"
+#include "cli/rates.h"
 
 namespace stowage::cli {
 namespace {
@@ -22,7 +26,8 @@ namespace {
 using Extents = std::vector<std::int64_t>;
 
 struct ConvertOptions {
-  std::string in, out, from, to, shape, dtype, from_dtype;
+  std::string in, out, from, to, shape, dtype, from_dtype, rates;
+  bool explain = false;
 };
 
 /// The array that holds a tensor of this mapping: flat, or [y, x, lane].
@@ -66,6 +71,28 @@ void check_extension(std::string_view what, const std::string& path) {
        "knows; 'stowage run' takes pictures and .pb, too");
 }
 
+/// How it is done, and how fast the planner takes it to be and it is: one thread, warm caches.
+void explain(const Conversion& conversion, const Tensor& from, Tensor& to, const Rates& rates,
+             std::ostream& out) {
+  out << conversion.explain();
+  if (conversion.is_alias() || conversion.bytes_moved() == 0) return;
+  double best = std::numeric_limits<double>::infinity();
+  const auto begin = std::chrono::steady_clock::now();
+  for (auto now = begin; now - begin < std::chrono::milliseconds(200);) {
+    conversion.run(from.data(), to.data());
+    const auto end = std::chrono::steady_clock::now();
+    best = std::min(best, std::chrono::duration<double, std::nano>(end - now).count());
+    now = end;
+  }
+  const double predicted = conversion.speed() == Conversion::Speed::copy ? rates.copy_gb_per_s
+                           : conversion.speed() == Conversion::Speed::shuffle
+                               ? rates.shuffle_gb_per_s
+                               : rates.generic_gb_per_s;
+  out << fmt::format("{} bytes read and written: {:.1f} GB/s predicted, {:.1f} GB/s measured\n",
+                     conversion.bytes_moved(), predicted,
+                     static_cast<double>(conversion.bytes_moved()) / best);
+}
+
 int run(const ConvertOptions& options, std::ostream& out) {
   check_extension("OUT", options.out);
   const Shape shape = Shape::parse(options.shape);
@@ -84,6 +111,8 @@ int run(const ConvertOptions& options, std::ostream& out) {
   const Mapping src(from, shape, dtype_bytes(array.dtype()));
   check_extents(array, src, options.in);
   Tensor result(wanted.value_or(array.dtype()), shape, to);
+  const MachineRates machine = load_rates(options.rates);
+  set_conversion_tuning(machine.conversions);
   const Conversion conversion(array.dtype(), src, result.dtype(), result.mapping());
   conversion.run(array.data(), result.data());
   OutputFile file(options.out);
@@ -92,6 +121,7 @@ int run(const ConvertOptions& options, std::ostream& out) {
   file.commit();
   out << fmt::format("{} {} -> {} {}, {} bytes, by {}\n", dtype_name(array.dtype()), from.text(),
                      dtype_name(result.dtype()), to.text(), result.bytes(), conversion.kernel());
+  if (options.explain) explain(conversion, array, result, machine.rates, out);
   return 0;
 }
 
@@ -120,6 +150,13 @@ Command add_convert(CLI::App& app, const Streams& streams) {
       ->add_option("--from-dtype", options->from_dtype,
                    "What the input's scalars are, when its header cannot say (bf16)")
       ->type_name("TYPE");
+  command->add_flag("--explain", options->explain,
+                    "Tell how it was done, and how fast it was expected to be and is");
+  command
+      ->add_option("--rates", options->rates,
+                   "What 'stowage calibrate' measured (default: the file it writes); the built-in "
+                   "choices where there is none, or with 'default'")
+      ->type_name("FILE");
   std::ostream& out = streams.out;
   return {command, [options, &out] { return run(*options, out); }};
 }

@@ -31,10 +31,10 @@ TEST(CliDeviceRates, AreKeptByDeviceAndDriver) {
   for (const DeviceRateName& r : device_rate_names()) slow.*r.member /= 8;
   save_device_rates(file, ours, slow);
   // With those of the machine beside them, written before and after.
-  EXPECT_EQ(load_rates(file).call_us, Rates{}.call_us);
-  save_rates(file, {.call_us = 5});
+  EXPECT_EQ(load_rates(file).rates.call_us, Rates{}.call_us);
+  save_rates(file, {{.call_us = 5}, {}});
   save_device_rates(file, facts_of("b", "1"), {});
-  EXPECT_EQ(load_rates(file).call_us, 5);
+  EXPECT_EQ(load_rates(file).rates.call_us, 5);
   const DeviceRates back = load_device_rates(file, ours);
   for (const DeviceRateName& r : device_rate_names()) EXPECT_EQ(back.*r.member, slow.*r.member);
   EXPECT_EQ(load_device_rates(file, newer).launch_us, 77);

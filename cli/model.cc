@@ -189,7 +189,9 @@ Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
   Prepared prepared;
   prepared.options.threads = thread_count(options.threads);
   prepared.options.planner = parse_planner(options.planner);
-  prepared.options.rates = load_rates(options.rates);
+  const MachineRates machine = load_rates(options.rates);
+  prepared.options.rates = machine.rates;
+  set_conversion_tuning(machine.conversions);
   prepared.options.device = device_options(options, options.rates);
   const Stopwatch watch;
   std::optional<Trail> shapes_from;

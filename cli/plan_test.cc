@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stowage plan as page, --why-not, formats of inputs and outputs; stowage calibrate.
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/rates.h"
@@ -156,8 +157,11 @@ TEST(CliCalibrate, KeepsRatesAndPlansUseThem) {
   Rates slow;
   for (const RateName& r : rate_names()) slow.*r.member /= 8;
   slow.call_us = 100;
-  save_rates(file, slow);
-  const Rates back = load_rates(file);
+  save_rates(file, {slow, {.prefetch_for_write = true, .streams = 7}});
+  EXPECT_TRUE(load_rates(file).conversions.prefetch_for_write);
+  EXPECT_EQ(load_rates(file).conversions.streams, 7);
+  EXPECT_EQ(load_rates("default").conversions.streams, default_conversion_tuning().streams);
+  const Rates back = load_rates(file).rates;
   for (const RateName& r : rate_names()) EXPECT_EQ(back.*r.member, slow.*r.member) << r.name;
   const auto cost = [&](const std::string& rates) {
     const Outcome outcome = stowage({"plan", m, "--json", "--threads", "1", "--rates", rates});
@@ -168,10 +172,35 @@ TEST(CliCalibrate, KeepsRatesAndPlansUseThem) {
 
   const Outcome measured = stowage({"calibrate", "--rates", file, "--json"});
   ASSERT_EQ(measured.code, 0) << measured.err;
-  const Rates own = load_rates(file);
+  const Rates own = load_rates(file).rates;
   for (const RateName& r : rate_names()) {
     EXPECT_EQ(Json::parse(measured.out)["rates"][r.name].get<double>(), own.*r.member);
     EXPECT_GT(own.*r.member, 0) << r.name;
+  }
+  EXPECT_EQ(Json::parse(measured.out)["conversions"]["streams"].get<int>(),
+            load_rates(file).conversions.streams);
+}
+
+TEST(CliCalibrate, RefusesWhatNoConversionTakes) {
+  const TestFolder folder;
+  const std::string file = folder.path("rates.json");
+  save_rates(file, {{}, {}});
+  std::ifstream in(file);
+  Json json = Json::parse(in);
+  for (const Json& wrong :
+       {Json(3), Json::object(), Json({{"prefetch_for_write", 1}, {"streams", 0}}),
+        Json({{"prefetch_for_write", true}, {"streams", -1}}),
+        Json({{"prefetch_for_write", true}, {"streams", 1e9}}),
+        Json({{"prefetch_for_write", true}, {"streams", kMostStreams + 1}})}) {
+    for (auto& machine : json["machines"]) machine["conversions"] = wrong;
+    folder.write("rates.json", json.dump());
+    try {
+      load_rates(file);
+      ADD_FAILURE() << wrong.dump();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::bad_input);
+      EXPECT_NE(std::string(e.what()).find("'conversions' takes"), std::string::npos) << e.what();
+    }
   }
 }
 

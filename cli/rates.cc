@@ -69,6 +69,17 @@ std::optional<Json> find_json(const std::string& file) {
   return read_json(path);
 }
 
+ConversionTuning read_conversions(const Json& kept) {
+  const Json ahead = kept.is_object() ? kept.value("prefetch_for_write", Json()) : Json();
+  const Json streams = kept.is_object() ? kept.value("streams", Json()) : Json();
+  if (!ahead.is_boolean() || !streams.is_number_integer() || streams < 0 ||
+      streams > kMostStreams) {
+    fail(ErrorCode::bad_input, "'conversions' takes prefetch_for_write, true or false, and ",
+         "streams, from 0 to ", kMostStreams);
+  }
+  return {.prefetch_for_write = ahead.get<bool>(), .streams = streams.get<int>()};
+}
+
 /// Of a file that may not be there yet.
 Json json_to_change(const std::string& file) {
   if (is_there(file)) return read_json(file);
@@ -94,27 +105,34 @@ std::string processor_name() {
 
 std::string rates_file() { return user_path("XDG_CONFIG_HOME", ".config", "rates.json"); }
 
-Rates load_rates(const std::string& file) {
-  Rates rates;
-  if (file == "default") return rates;
+MachineRates load_rates(const std::string& file) {
+  MachineRates out;
+  if (file == "default") return out;
   const std::optional<Json> json = find_json(file);
-  if (!json.has_value()) return rates;
+  if (!json.has_value()) return out;
   const std::string path = file.empty() ? rates_file() : file;
   const Trail trail("reading", path);
   const auto found = (*json)["machines"].find(machine_key());
   if (found != (*json)["machines"].end()) {
-    read_rates(*found, kRateNames, rates);
+    read_rates(*found, kRateNames, out.rates);
+    if (found->is_object() && found->contains("conversions"))
+      out.conversions = read_conversions((*found)["conversions"]);
   } else if (!file.empty() && !json->contains("devices")) {
     fail(ErrorCode::bad_input, "there are no rates for this machine (", machine_key(),
          "); run 'stowage calibrate --rates ", file, "'");
   }
-  return rates;
+  return out;
 }
 
-void save_rates(const std::string& file, const Rates& rates) {
+Json json_of(const ConversionTuning& tuning) {
+  return {{"prefetch_for_write", tuning.prefetch_for_write}, {"streams", tuning.streams}};
+}
+
+void save_rates(const std::string& file, const MachineRates& rates) {
   Json json = json_to_change(file);
   Json& machine = json["machines"][machine_key()];
-  for (const RateName& r : kRateNames) machine[r.name] = rates.*r.member;
+  for (const RateName& r : kRateNames) machine[r.name] = rates.rates.*r.member;
+  machine["conversions"] = json_of(rates.conversions);
   write_user_file(file, json);
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/cli.h"
+#include "stowage/convert.h"
 #include "stowage/model.h"
 
 namespace stowage::cli {
@@ -17,14 +18,22 @@ std::string processor_name();
 /// Where rates are kept by default: below XDG_CONFIG_HOME or ~/.config; empty without either.
 std::string rates_file();
 
-/// The rates of this machine: from `file`, which must have them unless it has those of a device;
-/// from rates_file() when `file` is
-/// empty, and the built-in ones when that has none; the built-in ones for "default".
-/// Throws Error(bad_input).
-Rates load_rates(const std::string& file);
+/// What was measured of this machine; without a word from a file, what is built in.
+struct MachineRates {
+  Rates rates;
+  ConversionTuning conversions = default_conversion_tuning();
+};
+
+/// Those of this machine: from `file`, which must have rates unless it has those of a device;
+/// from rates_file() when `file` is empty, and the built-in ones when that has none; the built-in
+/// ones for "default". Throws Error(bad_input).
+MachineRates load_rates(const std::string& file);
+
+/// As files and `calibrate --json` have it.
+Json json_of(const ConversionTuning& tuning);
 
 /// Puts them into the file; those of other machines stay. Throws Error(bad_input).
-void save_rates(const std::string& file, const Rates& rates);
+void save_rates(const std::string& file, const MachineRates& rates);
 
 /// The rates of the device, from the files that load_rates reads; those of the facts where no file
 /// has them, and for "default". Throws Error(bad_input).
