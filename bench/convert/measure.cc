@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <random>
 #include <thread>
@@ -62,6 +63,9 @@ void evict(const unsigned char* p, std::size_t bytes) {
 /// (pthreadpool's a million pauses), on the cores that the next contender's threads need.
 constexpr std::chrono::milliseconds kThreadsSpin(60);
 
+/// After so many calls the caches are as a contender leaves them.
+constexpr int kCallsToWarm = 4;
+
 double now_us() {
   using namespace std::chrono;
   return duration<double, std::micro>(steady_clock::now().time_since_epoch()).count();
@@ -82,7 +86,19 @@ void measure(const Case& c, std::vector<Entry>& entries, const Settings& setting
   const Pair own = make(c.source().bytes(), c.destination().bytes());
   std::vector<std::vector<double>> times(entries.size());
   std::vector<int> repeats(entries.size(), 1);
-  for (int round = -1; round < settings.rounds; ++round) {
+  for (std::size_t k = 0; k < entries.size() && !settings.cold; ++k) {
+    const Pair& p = k == 0 ? baseline : own;
+    // The first calls find cold caches and untouched pages: by their time a batch would be a call
+    // or two, with as few before the clock, which then measures memory instead of caches.
+    double us = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < kCallsToWarm; ++i) {
+      const double begin = now_us();
+      entries[k].move(p.src.get(), p.dst.get());
+      us = std::min(us, now_us() - begin);
+    }
+    repeats[k] = std::clamp(static_cast<int>(settings.batch_us / us), 1, 100000);
+  }
+  for (int round = 0; round < settings.rounds; ++round) {
     for (std::size_t k = 0; k < entries.size(); ++k) {
       const Pair& p = k == 0 ? baseline : own;
       const Entry& before = entries[k == 0 ? entries.size() - 1 : k - 1];
@@ -94,16 +110,12 @@ void measure(const Case& c, std::vector<Entry>& entries, const Settings& setting
         evict(p.dst.get(), p.out);
       } else {
         // The caches as this contender leaves them: each core's, for several threads.
-        for (int i = 0; i < repeats[k]; ++i) entries[k].move(p.src.get(), p.dst.get());
+        for (int i = 0; i < std::max(repeats[k], kCallsToWarm); ++i)
+          entries[k].move(p.src.get(), p.dst.get());
       }
       const double begin = now_us();
       for (int i = 0; i < repeats[k]; ++i) entries[k].move(p.src.get(), p.dst.get());
-      const double us = (now_us() - begin) / repeats[k];
-      if (round >= 0) {
-        times[k].push_back(us);
-      } else if (!settings.cold) {
-        repeats[k] = std::clamp(static_cast<int>(settings.batch_us / us), 1, 100000);
-      }
+      times[k].push_back((now_us() - begin) / repeats[k]);
     }
   }
   for (std::size_t k = 0; k < entries.size(); ++k) {

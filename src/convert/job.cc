@@ -13,6 +13,11 @@ namespace {
 /// waiting at once: measured in docs/performance.md); a piece of a run.
 constexpr std::int64_t kMostBytes = 16384, kRunBytes = 16384;
 
+/// The same where the unit is walked a few rows or columns at a time: the longer they go on, the
+/// further hardware prefetchers run ahead. Still not more than this part of the L2 and of the
+/// whole.
+constexpr std::int64_t kMostOfPanels = 65536, kPartOfL2 = 4, kPartOfAll = 8;
+
 /// Fewer rows are not worth a unit.
 constexpr std::int64_t kLeastRows = 8;
 
@@ -122,22 +127,35 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
   job.b.block = std::clamp<std::int64_t>(kRunBytes / row, 1, job.b.n);
 }
 
-void choose_blocks(Job& job, bool cast) noexcept {
+/// Of a transposition that moves `all` bytes.
+std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all, const Tuning& tuning) {
+  const bool panels = !cast && tuning.streams > 0 && job.dst_bytes >= 4;
+  // Rows that crowd a few sets are copied first, as many as there is room for.
+  constexpr std::int64_t kHalfPage = 2048;
+  const std::int64_t distance = job.b.loops[0].is;
+  const bool both = distance % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
+  if (!panels || both || crowded(distance, kLine / job.src_bytes)) return kMostBytes;
+  const std::int64_t room = std::min(tuning.caches.l2 / kPartOfL2, all / kPartOfAll);
+  return std::clamp(room, kMostBytes, kMostOfPanels);
+}
+
+/// A unit touches at most `most` bytes.
+void choose_blocks(Job& job, bool cast, std::int64_t most) noexcept {
   const std::int64_t element = std::max(job.src_bytes, job.dst_bytes);
   // Four lines in either direction; what the shorter side leaves goes to the longer one.
   std::int64_t side = 4 * kLine / element;
-  while (side * side * element > kMostBytes) side /= 2;
+  while (side * side * element > most) side /= 2;
   const auto grow = [](const Chain& chain, std::int64_t from, std::int64_t to) {
     return std::min({chain.n, kMaxBlock, std::max(from, round_up(to, kLine))});
   };
   std::int64_t a = std::min(job.a.n, side), b = std::min(job.b.n, side);
   if (job.b.n > side && job.b.n <= 2 * side) {
     b = job.b.n;
-    a = std::min(job.a.n, std::max<std::int64_t>(kMostBytes / element / b / 16 * 16, 16));
+    a = std::min(job.a.n, std::max<std::int64_t>(most / element / b / 16 * 16, 16));
   } else if (job.a.n > side && 5 * job.a.n <= 8 * side) {
     a = job.a.n;
   }
-  const std::int64_t least = kMostBytes / element;
+  const std::int64_t least = most / element;
   if (a * b < least) a = grow(job.a, a, least / b);
   if (a * b < least) b = grow(job.b, b, least / a);
   if (cast) {  // whole rows are cast, on that side of the transposition where elements are narrow
@@ -145,8 +163,7 @@ void choose_blocks(Job& job, bool cast) noexcept {
     std::int64_t& row = along_b ? b : a;
     std::int64_t& rows = along_b ? a : b;
     row = grow(along_b ? job.b : job.a, row, kMaxBlock / 4);
-    rows = std::clamp<std::int64_t>(kMostBytes / row / std::min(job.src_bytes, job.dst_bytes), 1,
-                                    rows);
+    rows = std::clamp<std::int64_t>(most / row / std::min(job.src_bytes, job.dst_bytes), 1, rows);
   }
   job.a.block = a;
   job.b.block = b;
@@ -169,7 +186,10 @@ void choose_repeats(Job& job, Pool& pool) noexcept {
   if (best >= 0) job.across = pool.take(best);
 }
 
-void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast) noexcept {
+void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
+                      const Tuning& tuning) noexcept {
+  std::int64_t all = job.dst_bytes;
+  for (int i = 0; i < pool.count; ++i) all *= pool.loops[i].n;
   job.kind = Kind::transpose;
   append(job.a, pool.loops[ia]);
   append(job.b, pool.loops[ib]);
@@ -178,7 +198,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast) noexcept 
   grow_destination(job.b, pool, job.dst_bytes, kLine);
   grow_source(job.a, pool, job.src_bytes, 4 * kLine);
   grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
-  choose_blocks(job, cast);
+  choose_blocks(job, cast, most_bytes(job, cast, all, tuning));
   if (!cast) choose_repeats(job, pool);
 }
 
@@ -198,7 +218,7 @@ void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
   if (ib >= 0) append(job.b, pool.loops[ib]);
   if (std::max(ia, ib) >= 0) pool.take(std::max(ia, ib));
   if (std::min(ia, ib) >= 0) pool.take(std::min(ia, ib));
-  choose_blocks(job, false);
+  choose_blocks(job, false, kMostBytes);
 }
 
 /// The kernels of a whole unit, whose rows all have a source.
@@ -257,7 +277,8 @@ std::int64_t Job::bytes() const noexcept {
   return n;
 }
 
-void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, Job& out) noexcept {
+void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, const Tuning& tuning,
+              Job& out) noexcept {
   out.fill = nest.fill;
   out.src_bytes = nest.fill ? dst_bytes : src_bytes;
   out.dst_bytes = dst_bytes;
@@ -281,7 +302,7 @@ void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, Job& ou
   if (nest.fill || !linear || lone || (ia >= 0 && ia == ib)) {
     choose_copy(out, pool, ib, cast && !nest.fill);
   } else if (ia >= 0 && ib >= 0) {
-    choose_transpose(out, pool, ia, ib, cast);
+    choose_transpose(out, pool, ia, ib, cast, tuning);
   } else {
     choose_strided(out, pool, ia, ib);
   }

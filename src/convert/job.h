@@ -57,6 +57,7 @@ struct Job {
 };
 
 /// `cast`: elements change or are scaled, so that they cannot be taken together as wider ones.
-void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, Job& out) noexcept;
+void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, const Tuning& tuning,
+              Job& out) noexcept;
 
 }  // namespace stowage::conversion

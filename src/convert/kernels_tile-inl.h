@@ -70,6 +70,7 @@ struct AnyRows {
   const Byte* const* rows;
   std::int64_t offset;
 
+  /// Row block * kL + k; for even rows k is that of next_row.
   HWY_INLINE const Byte* at(int k, int block) const { return rows[block * kL + k] + offset; }
 
   template <class V>
@@ -78,6 +79,8 @@ struct AnyRows {
   }
 
   HWY_INLINE void next_row() {}
+
+  HWY_INLINE void step_row() {}
 
   HWY_INLINE void next_columns() { offset += 16; }
 
@@ -107,6 +110,15 @@ struct EvenRows {
   }
 
   HWY_INLINE void next_row() { row += stride; }
+
+  /// The same for good: compilers would rather compute each row's address ahead of the loop, more
+  /// of them than there are registers.
+  HWY_INLINE void step_row() {
+    skip(stride);
+#if defined(__GNUC__)
+    asm("" : "+r"(p0), "+r"(p1), "+r"(p2), "+r"(p3));
+#endif
+  }
 
   HWY_INLINE void next_columns() { skip(16); }
 

@@ -135,62 +135,52 @@ std::int64_t columns_first(const TransposeBlock& t) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-/// Block i of vector j becomes block j of vector i.
-template <class V>
-HWY_INLINE void transpose_blocks(V (&x)[4]) {
-  const __m512i a = x[0].raw, b = x[1].raw, c = x[2].raw, e = x[3].raw;
-  const __m512i ab = _mm512_shuffle_i32x4(a, b, 0x44), ce = _mm512_shuffle_i32x4(c, e, 0x44);
-  const __m512i ba = _mm512_shuffle_i32x4(a, b, 0xee), ec = _mm512_shuffle_i32x4(c, e, 0xee);
-  x[0] = V{_mm512_shuffle_i32x4(ab, ce, 0x88)};
-  x[1] = V{_mm512_shuffle_i32x4(ab, ce, 0xdd)};
-  x[2] = V{_mm512_shuffle_i32x4(ba, ec, 0x88)};
-  x[3] = V{_mm512_shuffle_i32x4(ba, ec, 0xdd)};
+/// 32 bytes of one row, and behind them 32 of another: an insertion from memory does not wait for
+/// the shuffle port.
+HWY_INLINE __m512i two_rows(const Byte* p, const Byte* q) {
+  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q));
+  return _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
 }
 #endif
 
 /// As many rows as a vector has lanes, and as many columns: each line is read once.
-template <int E, Writing kWriting, class Row>
-HWY_INLINE void square(const Row& row, Byte* to, std::int64_t stride) {
+template <int E, Writing kWriting, class Rows>
+HWY_INLINE void square(Rows rows, Byte* to, std::int64_t stride) {
   constexpr int kL = 16 / E;
   using T = typename Element<E>::Type;
   const TileTag<E, kBlocks> d;
   using V = hn::Vec<TileTag<E, kBlocks> >;
-  if constexpr (kBlocks == 2) {  // inserting from memory is cheaper than moving halves afterwards
-    const TileTag<E, 1> half;
-    HWY_UNROLL(4)
-    for (int g = 0; g < kBlocks; ++g) {
-      V x[kL];
-      HWY_UNROLL(4)
-      for (int k = 0; k < kL; ++k) {
-        const auto load = [&](int i) HWY_ATTR {
-          return hn::LoadU(half, reinterpret_cast<const T*>(row(i) + 16 * g));
+  V x[kBlocks][kL];
+  HWY_UNROLL(4)
+  for (int k = 0; k < kL; ++k) {
+    if constexpr (kBlocks == 2) {  // inserting from memory is cheaper than moving halves afterwards
+      const TileTag<E, 1> half;
+      HWY_UNROLL(2)
+      for (int g = 0; g < kBlocks; ++g) {
+        const auto load = [&](int block) HWY_ATTR {
+          return hn::LoadU(half, reinterpret_cast<const T*>(rows.at(k, block) + 16 * g));
         };
-        x[k] = hn::Combine(d, load(kL + k), load(k));
+        x[g][k] = hn::Combine(d, load(1), load(0));
       }
-      if constexpr (kL > 1) shuffle_rows<kL>(d, x);
-      HWY_UNROLL(4)
-      for (int k = 0; k < kL; ++k, to += stride) write<kWriting>(x[k], d, to);
-    }
-  } else {
+    } else {
 #if HWY_TARGET <= HWY_AVX3
-    V x[kL][kBlocks];
-    HWY_UNROLL(4)
-    for (int g = 0; g < kBlocks; ++g) {
-      V y[kL];
-      HWY_UNROLL(4)
-      for (int k = 0; k < kL; ++k) y[k] = hn::LoadU(d, reinterpret_cast<const T*>(row(g * kL + k)));
-      if constexpr (kL > 1) shuffle_rows<kL>(d, y);
-      HWY_UNROLL(4)
-      for (int k = 0; k < kL; ++k) x[k][g] = y[k];
-    }
-    HWY_UNROLL(4)
-    for (int k = 0; k < kL; ++k) transpose_blocks(x[k]);
-    HWY_UNROLL(4)
-    for (int g = 0; g < kBlocks; ++g) {
-      HWY_UNROLL(4)
-      for (int k = 0; k < kL; ++k, to += stride) write<kWriting>(x[k][g], d, to);
-    }
+      HWY_UNROLL(2)
+      for (int half = 0; half < 2; ++half) {
+        const __m512i y = two_rows(rows.at(k, 0) + 32 * half, rows.at(k, 1) + 32 * half),
+                      z = two_rows(rows.at(k, 2) + 32 * half, rows.at(k, 3) + 32 * half);
+        x[2 * half][k] = V{_mm512_shuffle_i32x4(y, z, 0x88)};
+        x[2 * half + 1][k] = V{_mm512_shuffle_i32x4(y, z, 0xdd)};
+      }
 #endif
+    }
+    rows.step_row();
+  }
+  HWY_UNROLL(4)
+  for (int g = 0; g < kBlocks; ++g) {
+    if constexpr (kL > 1) shuffle_rows<kL>(d, x[g]);
+    HWY_UNROLL(4)
+    for (int k = 0; k < kL; ++k, to += stride) write<kWriting>(x[g][k], d, to);
   }
 }
 
@@ -262,9 +252,8 @@ template <int E>
 void band_squares(const TransposeBlock& t, std::int64_t b) {
   constexpr std::int64_t kN = kBlocks * 16 / E;
   for (std::int64_t a = 0; a < t.na; a += kN) {
-    const Byte* const first = t.row(b) + a * E;
-    square<E, Writing::ahead>([&](int k) HWY_ATTR { return first + k * t.row_stride; },
-                              t.column(a) + b * E, t.col_stride);
+    square<E, Writing::ahead>(EvenRows<16 / E>(t.row(b) + a * E, t.row_stride), t.column(a) + b * E,
+                              t.col_stride);
   }
 }
 
@@ -327,8 +316,12 @@ void squares(const TransposeBlock& t) {
       Byte* const column = t.cols[0] + a * stride;
       for (std::int64_t from = first; from < end; from += kN) {
         const std::int64_t b = std::min(from, t.nb - kN);
-        square<E, kWriting>([&](int k) HWY_ATTR { return t.row(b + k) + a * E; }, column + b * E,
-                            stride);
+        if (t.row_stride != 0) {
+          square<E, kWriting>(EvenRows<16 / E>(t.row(b) + a * E, t.row_stride), column + b * E,
+                              stride);
+        } else {
+          square<E, kWriting>(AnyRows<16 / E>{t.rows + b, a * E}, column + b * E, stride);
+        }
       }
     }
   }
@@ -378,11 +371,24 @@ inline std::int64_t streams_of(const Tuning& tuning, std::int64_t distance, std:
   return std::max<std::int64_t>(std::min<std::int64_t>(streams, caches.l1_ways), least);
 }
 
-/// Whether `panels` pay: columns near each other, or farther apart than rows and by whole lines, so
-/// that no store is in two lines that are both still to come.
+/// Whether `panels` pay: columns near each other, or by whole lines apart, so that no store is in
+/// two lines that are both still to come, and farther than rows or filled by one store each.
 inline bool for_panels(const TransposeBlock& t) {
   if (t.col_stride == 0 || t.copied) return false;
-  return t.col_stride <= kNear / 2 || (t.col_stride % kLine == 0 && t.row_stride <= t.col_stride);
+  return t.col_stride <= kNear / 2 ||
+         (t.col_stride % kLine == 0 && (16 * kBlocks == kLine || t.row_stride <= t.col_stride));
+}
+
+/// The square that begins at column a and row b.
+template <int E, Writing kWriting, bool kEven>
+HWY_INLINE void square_at(const Byte* const* rows, std::int64_t distance, Byte* columns,
+                          std::int64_t stride, std::int64_t a, std::int64_t b) {
+  Byte* const to = columns + a * stride + b * E;
+  if constexpr (kEven) {
+    square<E, kWriting>(EvenRows<16 / E>(rows[0] + b * distance + a * E, distance), to, stride);
+  } else {
+    square<E, kWriting>(AnyRows<16 / E>{rows + b, a * E}, to, stride);
+  }
 }
 
 /// In squares: a few rows or columns at a time, on the side where they are far from each other, are
@@ -391,25 +397,16 @@ template <int E, Writing kWriting, bool kEven>
 void panels(const TransposeBlock& t) {
   constexpr std::int64_t kN = kBlocks * 16 / E;
   const std::int64_t na = t.na, nb = t.nb, distance = t.row_stride, stride = t.col_stride;
-  const Byte* const* const table = t.rows;
+  const Byte* const* const rows = t.rows;
   Byte* const columns = t.cols[0];
-  const auto move = [=](std::int64_t next_a, std::int64_t next_b) HWY_ATTR {
-    const std::int64_t a = std::min(next_a, na - kN), b = std::min(next_b, nb - kN);
-    Byte* const to = columns + a * stride + b * E;
-    if constexpr (kEven) {
-      const Byte* const from = table[0] + b * distance + a * E;
-      square<E, kWriting>([=](int k) HWY_ATTR { return from + k * distance; }, to, stride);
-    } else {
-      const Byte* const* const from = table + b;
-      square<E, kWriting>([=](int k) HWY_ATTR { return from[k] + a * E; }, to, stride);
-    }
-  };
   if (distance > stride || (!kEven && stride <= kNear)) {
     const std::int64_t panel = round_up(streams_of(*t.tuning, distance, kN), kN);
     for (std::int64_t first = 0; first < nb; first += panel) {
       const std::int64_t end = std::min(first + panel, nb);
       for (std::int64_t a = 0; a < na; a += kN) {
-        for (std::int64_t b = first; b < end; b += kN) move(a, b);
+        for (std::int64_t b = first; b < end; b += kN)
+          square_at<E, kWriting, kEven>(rows, distance, columns, stride, std::min(a, na - kN),
+                                        std::min(b, nb - kN));
       }
     }
   } else {
@@ -417,7 +414,9 @@ void panels(const TransposeBlock& t) {
     for (std::int64_t first = 0; first < na; first += panel) {
       const std::int64_t end = std::min(first + panel, na);
       for (std::int64_t b = 0; b < nb; b += kN) {
-        for (std::int64_t a = first; a < end; a += kN) move(a, b);
+        for (std::int64_t a = first; a < end; a += kN)
+          square_at<E, kWriting, kEven>(rows, distance, columns, stride, std::min(a, na - kN),
+                                        std::min(b, nb - kN));
       }
     }
   }
