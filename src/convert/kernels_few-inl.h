@@ -265,6 +265,32 @@ void part_columns(const TransposeBlock& t) {
   }
 }
 
+/// Two rows of elements of 16 bytes, whose columns follow each other without a gap.
+inline void join_blocks(const TransposeBlock& t) {
+  const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  const Byte *const first = t.row(0), *const second = t.row(1);
+  for (std::int64_t next = 0; next < t.na; next += 4) {
+    const std::int64_t a = std::min(next, t.na - 4);
+    const __m512i x = _mm512_loadu_si512(first + a * 16), y = _mm512_loadu_si512(second + a * 16);
+    Byte* const to = t.cols[0] + a * 32;
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi64(x, low, y));
+    _mm512_storeu_si512(to + 64, _mm512_permutex2var_epi64(x, high, y));
+  }
+}
+
+/// Two columns of elements of 16 bytes, whose rows follow each other without a gap.
+inline void part_blocks(const TransposeBlock& t) {
+  Byte *const first = t.column(0), *const second = t.column(1);
+  for (std::int64_t next = 0; next < t.nb; next += 4) {
+    const std::int64_t b = std::min(next, t.nb - 4);
+    const Byte* const from = t.row(0) + b * 32;
+    const __m512i x = _mm512_loadu_si512(from), y = _mm512_loadu_si512(from + 64);
+    _mm512_storeu_si512(first + b * 16, _mm512_shuffle_i32x4(x, y, 0x88));
+    _mm512_storeu_si512(second + b * 16, _mm512_shuffle_i32x4(x, y, 0xdd));
+  }
+}
+
 using Transpose = void (*)(const TransposeBlock&);
 constexpr std::int64_t kLeastShuffled = 5, kMostShuffled = 8;
 constexpr Transpose kJoinRows[] = {join_rows<5>, join_rows<6>, join_rows<7>, join_rows<8>};

@@ -128,6 +128,10 @@ constexpr Transposes<E>::Transposes() {
     add("part", Number::columns, fits_columns<E, 7>, part_columns<7>);
     add("part", Number::columns, fits_columns<E, 8>, part_columns<8>);
   }
+  if constexpr (E == 16) {
+    add("join", Number::rows, fits_interleave<E, 2>, join_blocks);
+    add("part", Number::columns, fits_columns<E, 2>, part_blocks);
+  }
 #endif
   constexpr bool joined = HWY_TARGET <= HWY_AVX3 && E == 4;
   if constexpr (E <= 4 && kBlocks > 1 && !joined) {

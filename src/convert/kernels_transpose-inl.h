@@ -429,7 +429,7 @@ void bands(const TransposeBlock& t) {
     if (t.nb < kL * kB) return bands<E, kB / 2>(t);
   }
   if (t.nb < kL) return thin_band<E>(t);
-  if constexpr (kBlocks > 1 && kB == kBlocks && (E == 4 || E == 8)) {
+  if constexpr (kBlocks > 1 && kB == kBlocks && E >= 4) {
     if (t.tuning->streams > 0 && t.na >= kL * kB && t.nb >= kL * kB && for_panels(t)) {
       const bool ahead = t.tuning->prefetch_for_write;
       if (t.row_stride == 0)
