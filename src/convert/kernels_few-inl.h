@@ -265,6 +265,37 @@ void part_columns(const TransposeBlock& t) {
   }
 }
 
+/// Eight columns of 4 bytes whose rows follow each other without a gap: half a square.
+template <Writing kWriting>
+void part_eight_as(const TransposeBlock& t) {
+  const TileTag<4, kBlocks> d;
+  using V = hn::Vec<TileTag<4, kBlocks> >;
+  constexpr std::int64_t kRow = 32;
+  for (std::int64_t next = 0; next < t.nb; next += 16) {
+    const std::int64_t b = std::min(next, t.nb - 16);
+    const Byte* from = t.row(0) + b * kRow;
+    V x[2][4];
+    HWY_UNROLL(4)
+    for (int k = 0; k < 4; ++k, from += kRow) {
+      const __m512i y = two_rows(from, from + 4 * kRow),
+                    z = two_rows(from + 8 * kRow, from + 12 * kRow);
+      x[0][k] = V{_mm512_shuffle_i32x4(y, z, 0x88)};
+      x[1][k] = V{_mm512_shuffle_i32x4(y, z, 0xdd)};
+    }
+    HWY_UNROLL(2)
+    for (int half = 0; half < 2; ++half) {
+      shuffle_rows<4>(d, x[half]);
+      HWY_UNROLL(4)
+      for (int k = 0; k < 4; ++k) write<kWriting>(x[half][k], d, t.column(4 * half + k) + b * 4);
+    }
+  }
+}
+
+inline void part_eight(const TransposeBlock& t) {
+  t.tuning->prefetch_for_write ? part_eight_as<Writing::ahead>(t)
+                               : part_eight_as<Writing::plain>(t);
+}
+
 /// Two rows of elements of 16 bytes, whose columns follow each other without a gap.
 inline void join_blocks(const TransposeBlock& t) {
   const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
@@ -290,12 +321,6 @@ inline void part_blocks(const TransposeBlock& t) {
     _mm512_storeu_si512(second + b * 16, _mm512_shuffle_i32x4(x, y, 0xdd));
   }
 }
-
-using Transpose = void (*)(const TransposeBlock&);
-constexpr std::int64_t kLeastShuffled = 5, kMostShuffled = 8;
-constexpr Transpose kJoinRows[] = {join_rows<5>, join_rows<6>, join_rows<7>, join_rows<8>};
-constexpr Transpose kPartColumns[] = {part_columns<5>, part_columns<6>, part_columns<7>,
-                                      part_columns<8>};
 #endif
 
 /// One row of three columns, interleaved, becomes three.

@@ -126,7 +126,7 @@ constexpr Transposes<E>::Transposes() {
     add("part", Number::columns, fits_columns<E, 5>, part_columns<5>);
     add("part", Number::columns, fits_columns<E, 6>, part_columns<6>);
     add("part", Number::columns, fits_columns<E, 7>, part_columns<7>);
-    add("part", Number::columns, fits_columns<E, 8>, part_columns<8>);
+    add("part", Number::columns, fits_columns<E, 8>, part_eight);
   }
   if constexpr (E == 16) {
     add("join", Number::rows, fits_interleave<E, 2>, join_blocks);
