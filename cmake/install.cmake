@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# stowage::stowage, stowage::import and stowage::opencl for find_package(stowage); stowage, stowage-import and
-# stowage-opencl for pkg-config.
+# stowage::stowage, stowage::import, stowage::opencl and stowage::report for find_package(stowage); stowage,
+# stowage-import, stowage-opencl and stowage-report for pkg-config.
 include(CMakePackageConfigHelpers)
 set(install_targets stowage)
 set(import_installed OFF)
@@ -12,6 +12,10 @@ endif()
 if(TARGET stowage_opencl)
   list(APPEND install_targets stowage_opencl)
   set_target_properties(stowage_opencl PROPERTIES EXPORT_NAME opencl)
+endif()
+if(TARGET stowage_report)
+  list(APPEND install_targets stowage_report)
+  set_target_properties(stowage_report PROPERTIES EXPORT_NAME report)
 endif()
 # The component command is what runs models, development what links with the libraries.
 install(TARGETS ${install_targets} EXPORT stowage_targets
@@ -87,4 +91,7 @@ if(TARGET stowage_import)
 endif()
 if(TARGET stowage_opencl)
   write_pc(stowage-opencl "OpenCL devices for Stowage" "" "-ldl -lpthread")
+endif()
+if(TARGET stowage_report)
+  write_pc(stowage-report "Plans of Stowage as JSON and as pages" "" "")
 endif()
