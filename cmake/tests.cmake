@@ -65,6 +65,10 @@ if(test_sources)
   # -Wrestrict: g++ 12 is wrong about "x" + std::string (GCC bug 105651).
   target_compile_options(stowage_tests PRIVATE ${test_optimisation} -Wall -Wextra -Wno-missing-field-initializers
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -Werror)
+  if(TARGET stowage_c_objects)
+    target_sources(stowage_tests PRIVATE $<TARGET_OBJECTS:stowage_c_objects>)
+    target_link_libraries(stowage_tests PRIVATE ${c_libraries})
+  endif()
   target_link_libraries(stowage_tests PRIVATE random_graphs_suite GTest::gtest PkgConfig::hwy nlohmann_json::nlohmann_json)
   foreach(lib IN LISTS test_libraries)
     if(TARGET ${lib})
