@@ -4,8 +4,11 @@
 room_sources(c_sources c)
 set(c_definitions "")
 set(c_libraries stowage stowage_report)
-if(c_importers)
+if("onnx;tflite;ncnn" STREQUAL "${c_importers}")
   list(APPEND c_libraries stowage_import)
+else()
+  import_library(stowage_c_import ${c_importers})
+  list(APPEND c_libraries stowage_c_import)
 endif()
 foreach(format IN LISTS c_importers)
   string(TOUPPER ${format} format)
@@ -34,4 +37,8 @@ target_include_directories(stowage_c INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURC
                            $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/gen/include>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(stowage_c PRIVATE ${c_libraries})
-target_link_options(stowage_c PRIVATE -Wl,--version-script=${c_symbols} -Wl,--as-needed -Wl,--gc-sections)
+target_link_options(stowage_c PRIVATE -Wl,--version-script=${c_symbols}
+                    -Wl,--as-needed -Wl,--gc-sections)
+if(NOT STOWAGE_SANITIZE)
+  target_link_options(stowage_c PRIVATE -Wl,--no-undefined)
+endif()
