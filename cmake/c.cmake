@@ -1,44 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-# stowage_c: the C interface, one shared library with the parts inside that are chosen. Its symbols are those of
-# src/c/exports.txt.
-room_sources(c_sources c)
-set(c_definitions "")
-set(c_libraries stowage stowage_report)
-if("onnx;tflite;ncnn" STREQUAL "${c_importers}")
-  list(APPEND c_libraries stowage_import)
-else()
-  import_library(stowage_c_import ${c_importers})
-  list(APPEND c_libraries stowage_c_import)
-endif()
-foreach(format IN LISTS c_importers)
-  string(TOUPPER ${format} format)
-  list(APPEND c_definitions STOWAGE_C_HAS_${format})
-endforeach()
+# c_library(NAME FORMAT...): the C interface as a shared library with the readers of these formats inside. Without any
+# there is nothing to plan: models, plans and sessions are left out. NAME_objects is for tests, which compare it with the
+# library that they are linked with.
+set(c_symbols ${PROJECT_SOURCE_DIR}/src/c/symbols.map)
+function(c_library name)
+  room_sources(sources c)
+  list(FILTER sources EXCLUDE REGEX "/absent/")
+  set(definitions "")
+  set(libraries stowage)
+  if(NOT ARGN)
+    list(FILTER sources EXCLUDE REGEX "/(model|plan|session)\\.cc$")
+    list(APPEND sources ${PROJECT_SOURCE_DIR}/src/c/absent/models.cc)
+  elseif("${ARGN}" STREQUAL "onnx;tflite;ncnn")
+    list(APPEND libraries stowage_report stowage_import)
+  else()
+    import_library(${name}_import ${ARGN})
+    list(APPEND libraries stowage_report ${name}_import)
+  endif()
+  foreach(format IN LISTS ARGN)
+    string(TOUPPER ${format} format)
+    list(APPEND definitions STOWAGE_C_HAS_${format})
+  endforeach()
+  if(ARGN AND TARGET stowage_opencl AND NOT STOWAGE_C_OPENCL STREQUAL OFF)
+    list(APPEND libraries stowage_opencl)
+    list(APPEND definitions STOWAGE_C_HAS_OPENCL)
+  endif()
+  add_library(${name}_objects OBJECT ${sources})
+  target_include_directories(${name}_objects PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(${name}_objects PRIVATE ${definitions})
+  target_compile_options(${name}_objects PRIVATE -fvisibility=hidden ${warnings})
+  target_link_libraries(${name}_objects PUBLIC ${libraries})
+  add_library(${name} SHARED $<TARGET_OBJECTS:${name}_objects>)
+  target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                             $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/gen/include>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+                        LINK_DEPENDS ${c_symbols})
+  target_link_libraries(${name} PRIVATE ${libraries})
+  target_link_options(${name} PRIVATE -Wl,--version-script=${c_symbols} -Wl,--as-needed -Wl,--gc-sections)
+  if(NOT STOWAGE_SANITIZE)
+    target_link_options(${name} PRIVATE -Wl,--no-undefined)
+  endif()
+endfunction()
+
 if(STOWAGE_C_OPENCL STREQUAL ON AND NOT TARGET stowage_opencl)
   message(FATAL_ERROR "STOWAGE_C_OPENCL is ON, but STOWAGE_OPENCL leaves the library out")
 endif()
-if(TARGET stowage_opencl AND NOT STOWAGE_C_OPENCL STREQUAL OFF)
-  list(APPEND c_libraries stowage_opencl)
-  list(APPEND c_definitions STOWAGE_C_HAS_OPENCL)
-endif()
-# Tests link the objects: what they compare the C interface with is then the same library.
-add_library(stowage_c_objects OBJECT ${c_sources})
-target_include_directories(stowage_c_objects PRIVATE ${PROJECT_SOURCE_DIR}/src)
-target_compile_definitions(stowage_c_objects PRIVATE ${c_definitions})
-target_compile_options(stowage_c_objects PRIVATE -fvisibility=hidden ${warnings})
-target_link_libraries(stowage_c_objects PUBLIC ${c_libraries})
-
-add_library(stowage_c SHARED $<TARGET_OBJECTS:stowage_c_objects>)
+c_library(stowage_c ${c_importers})
 add_library(stowage::c ALIAS stowage_c)
-set(c_symbols ${PROJECT_SOURCE_DIR}/src/c/symbols.map)
-set_target_properties(stowage_c PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-                      EXPORT_NAME c LINK_DEPENDS ${c_symbols})
-target_include_directories(stowage_c INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-                           $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/gen/include>
-                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(stowage_c PRIVATE ${c_libraries})
-target_link_options(stowage_c PRIVATE -Wl,--version-script=${c_symbols}
-                    -Wl,--as-needed -Wl,--gc-sections)
-if(NOT STOWAGE_SANITIZE)
-  target_link_options(stowage_c PRIVATE -Wl,--no-undefined)
+set_target_properties(stowage_c PROPERTIES EXPORT_NAME c)
+if(STOWAGE_DEVELOPER AND c_importers AND NOT STOWAGE_SANITIZE)
+  # For a test of what is left.
+  c_library(stowage_c_layouts)
 endif()

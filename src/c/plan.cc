@@ -40,8 +40,10 @@ stowage_options given_or_default(const stowage_options* options) {
 stowage::WhyNot why_not(const stowage_model* model, const stowage_options* options,
                         const char* node, const char* layout) {
   const stowage_options with = given_or_default(options);
-  return stowage::why_not(graph_of(model, with), with.plan, &given(node, "node"),
-                          &given(layout, "layout"));
+  // The nodes are those of the plan.
+  const std::shared_ptr<stowage::Graph> graph = graph_of(model, with);
+  stowage::simplify(*graph);
+  return stowage::why_not(graph, with.plan, &given(node, "node"), &given(layout, "layout"));
 }
 
 std::span<const double> times(const stowage_plan& plan, const double* step_us, std::size_t count) {
