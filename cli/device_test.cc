@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/opencl.h"
-#include "cli/plan_json.h"
 #include "cli/test_cli.h"
 #include "cli/test_deploy.h"
 #include "cli/test_models.h"

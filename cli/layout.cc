@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/io/file.h"
-#include "layout/draw.h"
+#include "stowage/draw.h"
 #include "stowage/mat.h"
 
 namespace stowage::cli {

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "cli/io/file.h"
-#include "cli/kernel_meaning.h"
-#include "cli/layout_look.h"
-#include "cli/plan_tally.h"
+#include "report/kernel_meaning.h"
+#include "report/layout_look.h"
+#include "report/plan_tally.h"
 
 namespace stowage::cli {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/text.h"
@@ -13,8 +12,8 @@
 #include "cli/deploy.h"
 #include "cli/model.h"
 #include "cli/plan_files.h"
-#include "cli/plan_json.h"
 #include "cli/plan_summary.h"
+#include "stowage/report.h"
 
 namespace stowage::cli {
 namespace {
@@ -55,7 +54,7 @@ int run(PlanCommandOptions options, std::ostream& out) {
   const Trail trail("planning", options.model);
   if (!options.why_not.empty()) {
     const WhyNot found = answer(options, prepared);
-    out << (options.json ? json_text(why_not_json(found)) + "\n" : explain(found));
+    out << (options.json ? why_not_json(found) + "\n" : explain(found));
     return 0;
   }
   // The graph stays here, so that the plan leaves its constants where they are.
@@ -64,7 +63,7 @@ int run(PlanCommandOptions options, std::ostream& out) {
   const std::string name = model_name(options.model);
   const std::string wrote = write_plan_files(options.files, told, name);
   if (options.json) {
-    out << json_text(plan_json(told, name)) << "\n";
+    out << plan_json(told, name) << "\n";
     return 0;
   }
   out << wrote;

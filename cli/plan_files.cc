@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/io/file.h"
 #include "cli/model_explorer.h"
-#include "cli/plan_page.h"
+#include "stowage/report.h"
 
 namespace stowage::cli {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/cli.h"
-#include "cli/plan_tally.h"
+#include "report/plan_tally.h"
 
 namespace stowage::cli {
 namespace {

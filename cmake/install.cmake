@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# stowage::stowage, stowage::import and stowage::opencl for find_package(stowage); stowage, stowage-import and
-# stowage-opencl for pkg-config.
+# stowage::stowage, stowage::import, stowage::opencl and stowage::report for find_package(stowage); stowage,
+# stowage-import, stowage-opencl and stowage-report for pkg-config. stowage::c and stowage_c are for C.
 include(CMakePackageConfigHelpers)
 set(install_targets stowage)
 set(import_installed OFF)
@@ -12,6 +12,10 @@ endif()
 if(TARGET stowage_opencl)
   list(APPEND install_targets stowage_opencl)
   set_target_properties(stowage_opencl PROPERTIES EXPORT_NAME opencl)
+endif()
+if(TARGET stowage_report)
+  list(APPEND install_targets stowage_report)
+  set_target_properties(stowage_report PROPERTIES EXPORT_NAME report)
 endif()
 # The component command is what runs models, development what links with the libraries.
 install(TARGETS ${install_targets} EXPORT stowage_targets
@@ -40,6 +44,16 @@ if(@import_installed@)
 endif()
 include(\${CMAKE_CURRENT_LIST_DIR}/stowage_targets.cmake)
 ")
+if(TARGET stowage_c)
+  # A package of its own, stowage_c, which needs nothing else.
+  set(c_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stowage_c)
+  install(TARGETS stowage_c EXPORT stowage_c_targets COMPONENT development
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT stowage_c_targets NAMESPACE stowage:: FILE stowage_cConfig.cmake DESTINATION ${c_config_dir}
+          COMPONENT development)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/gen/stowage_cConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/gen/stowage_cConfigVersion.cmake DESTINATION ${c_config_dir} COMPONENT development)
+endif()
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gen/stowageConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/gen/stowageConfig.cmake ${PROJECT_BINARY_DIR}/gen/stowageConfigVersion.cmake
         DESTINATION ${config_dir} COMPONENT development)
@@ -54,7 +68,7 @@ function(write_pc name text requires libs)
     set(private .private)
   endif()
   set(public "")
-  if(NOT name STREQUAL "stowage")
+  if(NOT name MATCHES "^stowage(_c)?$")
     set(public "Requires: stowage = ${PROJECT_VERSION}\n")
   endif()
   if(requires AND public AND NOT private)
@@ -87,4 +101,10 @@ if(TARGET stowage_import)
 endif()
 if(TARGET stowage_opencl)
   write_pc(stowage-opencl "OpenCL devices for Stowage" "" "-ldl -lpthread")
+endif()
+if(TARGET stowage_c)
+  write_pc(stowage_c "On-device neural networks, tensor layouts first: C interface" "" "")
+endif()
+if(TARGET stowage_report)
+  write_pc(stowage-report "Plans of Stowage as JSON and as pages" "" "")
 endif()

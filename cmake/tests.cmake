@@ -65,6 +65,9 @@ if(test_sources)
   # -Wrestrict: g++ 12 is wrong about "x" + std::string (GCC bug 105651).
   target_compile_options(stowage_tests PRIVATE ${test_optimisation} -Wall -Wextra -Wno-missing-field-initializers
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -Werror)
+  if(TARGET stowage_c_objects)
+    target_link_libraries(stowage_tests PRIVATE stowage_c_objects)
+  endif()
   target_link_libraries(stowage_tests PRIVATE random_graphs_suite GTest::gtest PkgConfig::hwy nlohmann_json::nlohmann_json)
   foreach(lib IN LISTS test_libraries)
     if(TARGET ${lib})
@@ -96,6 +99,27 @@ if(NOT STOWAGE_SANITIZE)
   add_test(NAME lint_rules COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/lint_test.py)
   add_test(NAME install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}
            "${STOWAGE_TEST_DATA}")
+endif()
+if(TARGET stowage_c AND NOT STOWAGE_SANITIZE STREQUAL thread)
+  enable_language(C)
+  set(c_flags "")
+  if(STOWAGE_SANITIZE)
+    set(c_flags -g -fsanitize=${STOWAGE_SANITIZE})
+  endif()
+  set(c_checks header symbols examples)
+  if(NOT STOWAGE_SANITIZE)
+    list(APPEND c_checks valgrind)
+  endif()
+  foreach(check IN LISTS c_checks)
+    add_test(NAME c_${check} COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/suite/c_library.py ${check}
+             $<TARGET_FILE:stowage_c> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/gen/include
+             ${CMAKE_C_COMPILER} ${c_flags})
+    set_tests_properties(c_${check} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped:" TIMEOUT 600)
+  endforeach()
+  if(TARGET stowage_c_layouts)
+    add_test(NAME c_layouts COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/suite/c_library.py layouts
+             $<TARGET_FILE:stowage_c_layouts> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/gen/include ${CMAKE_C_COMPILER})
+  endif()
 endif()
 if(TARGET detect)
   add_test(NAME examples COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/suite/examples.py

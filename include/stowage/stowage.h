@@ -4,6 +4,7 @@
 
 #include "stowage/convert.h"
 #include "stowage/data_format.h"
+#include "stowage/draw.h"
 #include "stowage/error.h"
 #include "stowage/inspect.h"
 #include "stowage/layout.h"
@@ -12,5 +13,6 @@
 #include "stowage/model.h"
 #include "stowage/pixels.h"
 #include "stowage/plan.h"
+#include "stowage/report.h"
 #include "stowage/tensor.h"
 #include "stowage/version.h"

@@ -16,7 +16,7 @@
 
 #include "graph/import_rule.h"
 #include "graph/op_def.h"
-#include "import/onnx_tensor.h"
+#include "import/untrusted.h"
 
 namespace stowage {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/index.h"
+#include "base/text.h"
 #include "base/trail.h"
 #include "import/builder.h"
 #include "import/ncnn_file.h"

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "graph/attributes.h"
-#include "import/onnx_tensor.h"
+#include "import/untrusted.h"
 
 namespace stowage {
 

@@ -2,33 +2,16 @@
 #include "import/proto_file.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace stowage {
 
 namespace {
 
-constexpr std::int64_t kProtobufMaxBytes = std::numeric_limits<int>::max();
 constexpr std::int64_t kBufferBytes = 64 << 10;
 
 enum WireType : std::uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 }  // namespace
-
-void check_size(const InputFile& file, std::int64_t max_bytes) {
-  const std::int64_t limit = std::min(max_bytes, kProtobufMaxBytes);
-  if (file.size() == 0) fail(ErrorCode::bad_input, "the file '", file.path(), "' is empty");
-  if (file.size() > limit) {
-    fail(ErrorCode::limit, "the file '", file.path(), "' has ", file.size(),
-         " bytes, over the limit of ", limit);
-  }
-}
-
-InputFile open_input(const std::string& path, std::int64_t max_bytes) {
-  InputFile file(path);
-  check_size(file, max_bytes);
-  return file;
-}
 
 RangeStream::RangeStream(const InputFile& file, FileRange range)
     : file_(&file),

@@ -23,11 +23,6 @@ struct FileRange {
 
 inline FileRange all_of(const InputFile& file) { return {0, file.size()}; }
 
-/// Throws Error(bad_input) when it cannot be opened, is no regular file or is empty, Error(limit)
-/// when it is larger than `max_bytes` or than protobuf allows (2 GiB).
-InputFile open_input(const std::string& path, std::int64_t max_bytes);
-void check_size(const InputFile& file, std::int64_t max_bytes);
-
 /// A stretch of a file as protobuf's streams want it. Skipping costs nothing.
 class RangeStream final : public google::protobuf::io::ZeroCopyInputStream {
  public:

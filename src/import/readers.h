@@ -6,7 +6,7 @@
 #include <span>
 
 #include "graph/graph.h"
-#include "import/proto_file.h"
+#include "import/untrusted.h"
 #include "stowage/model.h"
 
 namespace stowage {

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "base/text.h"
 #include "base/trail.h"
 #include "import/readers.h"
 #include "import/tflite_graph.h"

@@ -8,7 +8,6 @@
 
 #include "base/checked.h"
 #include "base/trail.h"
-#include "import/proto_file.h"
 #include "tflite_generated.h"
 
 namespace stowage {

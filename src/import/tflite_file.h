@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/attributes.h"
-#include "import/onnx_tensor.h"
+#include "import/untrusted.h"
 
 namespace stowage {
 

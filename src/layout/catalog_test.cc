@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "layout/draw.h"
+#include "stowage/draw.h"
 #include "stowage/layout.h"
 #include "test_paths.h"
 

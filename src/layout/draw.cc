@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layout/draw.h"
+#include "stowage/draw.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "base/text.h"
-#include "layout/draw.h"
 #include "layout/draw_rows.h"
+#include "stowage/draw.h"
 
 namespace stowage {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures: exact for small tensors, every element once, whole for any size.
-#include "layout/draw.h"
+#include "stowage/draw.h"
 
 #include <gtest/gtest.h>
 

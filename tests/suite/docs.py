@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs.py BUILD SOURCE [PAGE...]: follows the pages of docs/tasks from the first line to the last.
+"""docs.py BUILD SOURCE [PAGE...]: follows the pages of docs/tasks, and docs/c.md, from the first line to the last.
 
 BUILD is installed below a home of its own, whose clone of the repository is links to SOURCE; a page is followed there.
 What a page holds, and what becomes of it:
 
   ```sh                     is run by sh -e, in the clone; a command that fails, fails the test
   ```text                   is what the commands before it print, standard error included
-  a paragraph that ends in `out/FILE`: and then a block of cpp, cmake, yaml, python, json, text or make
+  a paragraph that ends in `out/FILE`: and then a block of c, cpp, cmake, yaml, python, json, text or make
                             is written to that file
   a paragraph that says "not tested", and then a block of whatever kind
                             is left alone
@@ -30,7 +30,7 @@ import shutil
 import subprocess
 import sys
 
-FILES = {"cpp", "cmake", "yaml", "python", "json", "text", "make"}
+FILES = {"c", "cpp", "cmake", "yaml", "python", "json", "text", "make"}
 SECONDS = 300
 
 
@@ -192,7 +192,7 @@ def clone(source, home):
 
 def main():
     build, source = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
-    pages = [pathlib.Path(a) for a in sys.argv[3:]] or sorted((source / "docs/tasks").glob("*.md"))
+    pages = [pathlib.Path(a) for a in sys.argv[3:]] or [*sorted((source / "docs/tasks").glob("*.md")), source / "docs/c.md"]
     scratch = build / "docs-test"
     shutil.rmtree(scratch, ignore_errors=True)
     installed = scratch / "stowage"

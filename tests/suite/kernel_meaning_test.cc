@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages of plans say what a kernel is: all that the operators choose among.
-#include "cli/kernel_meaning.h"
+#include "report/kernel_meaning.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "graph/op_def.h"
 
-namespace stowage::cli {
+namespace stowage {
 namespace {
 
 TEST(KernelMeaning, EveryKernelThatIsNotCalledAsAnOperatorHasOne) {
@@ -19,7 +19,7 @@ TEST(KernelMeaning, EveryKernelThatIsNotCalledAsAnOperatorHasOne) {
         for (const KernelDef* kernel : kernels) {
           const bool own = kernel->name.starts_with("test_") || find_op(kernel->name) != nullptr;
           EXPECT_TRUE(own || !kernel_meaning(kernel->name).empty())
-              << kernel->name << " of " << op.name << ": add it to cli/kernel_meaning.cc";
+              << kernel->name << " of " << op.name << ": add it to src/report/kernel_meaning.cc";
         }
       }
     }
@@ -31,4 +31,4 @@ TEST(KernelMeaning, EveryKernelThatIsNotCalledAsAnOperatorHasOne) {
 }
 
 }  // namespace
-}  // namespace stowage::cli
+}  // namespace stowage

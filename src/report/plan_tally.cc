@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/plan_tally.h"
+#include "report/plan_tally.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-namespace stowage::cli {
+namespace stowage {
 
 std::vector<LayoutTally> tally_layouts(const PlanReport& plan) {
   std::map<std::string, LayoutTally> all;
@@ -76,4 +76,4 @@ MeasuredTimes measured_times(const PlanReport& plan, std::span<const double> ste
   return out;
 }
 
-}  // namespace stowage::cli
+}  // namespace stowage

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/layout_look.h"
+#include "report/layout_look.h"
 #include "stowage/plan.h"
 
-namespace stowage::cli {
+namespace stowage {
 
 struct LayoutTally {
   std::string layout;
@@ -38,4 +38,4 @@ struct MeasuredTimes {
 /// `step_us` are those of PlanReport::steps, or nothing.
 MeasuredTimes measured_times(const PlanReport& plan, std::span<const double> step_us);
 
-}  // namespace stowage::cli
+}  // namespace stowage

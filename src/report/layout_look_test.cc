@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/layout_look.h"
+#include "report/layout_look.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace stowage::cli {
+namespace stowage {
 namespace {
 
 using Three = std::array<double, 3>;
@@ -154,4 +154,4 @@ TEST(LayoutLook, SaysWhatANameMeans) {
 }
 
 }  // namespace
-}  // namespace stowage::cli
+}  // namespace stowage

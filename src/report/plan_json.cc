@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/plan_json.h"
+#include "report/plan_json.h"
 
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 #include <vector>
 
-#include "cli/kernel_meaning.h"
-#include "cli/layout_look.h"
-#include "cli/plan_tally.h"
+#include "report/kernel_meaning.h"
+#include "report/layout_look.h"
+#include "report/plan_tally.h"
 
-namespace stowage::cli {
+namespace stowage {
 namespace {
 
 void put_shape(Json& json, const Shape& shape) {
@@ -140,7 +140,8 @@ Json blocks_json(const std::vector<PlanReport::Block>& blocks) {
 
 }  // namespace
 
-Json plan_json(const PlanReport& plan, const std::string& model, std::span<const double> step_us) {
+Json plan_object(const PlanReport& plan, const std::string& model,
+                 std::span<const double> step_us) {
   const MeasuredTimes measured = measured_times(plan, step_us);
   Json json;
   json["model"] = model;
@@ -195,7 +196,16 @@ Json plan_json(const PlanReport& plan, const std::string& model, std::span<const
   return json;
 }
 
-Json why_not_json(const WhyNot& answer) {
+std::string json_lines(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string plan_json(const PlanReport& plan, const std::string& model,
+                      std::span<const double> step_us) {
+  return json_lines(plan_object(plan, model, step_us));
+}
+
+std::string why_not_json(const WhyNot& answer) {
   Json json;
   json["node"] = answer.node;
   json["op"] = answer.op;
@@ -205,13 +215,13 @@ Json why_not_json(const WhyNot& answer) {
   json["kernel"] = answer.chosen.kernel;
   json["cost_us"] = answer.cost_us;
   json["lost"] = lost_json(answer.chosen.lost);
-  if (!answer.offered || answer.is_chosen) return json;
+  if (!answer.offered || answer.is_chosen) return json_lines(json);
   json["forced_kernel"] = answer.forced.kernel;
   json["forced_cost_us"] = answer.forced_us;
   json["added"] = conversions_json(answer.added);
   json["saved"] = conversions_json(answer.saved);
   json["followers"] = answer.followers;
-  return json;
+  return json_lines(json);
 }
 
-}  // namespace stowage::cli
+}  // namespace stowage

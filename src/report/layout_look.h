@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stowage::cli {
+namespace stowage {
 
 /// The colour depends on the layout's text alone, so that it is the same in all pictures; the
 /// pattern tells layouts apart that share a colour in one of them.
@@ -33,4 +33,4 @@ std::vector<LayoutLook> layout_looks(std::span<const std::string> layouts);
 /// what is no layout.
 std::string layout_meaning(std::string_view layout);
 
-}  // namespace stowage::cli
+}  // namespace stowage

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cli/layout_look.h"
+#include "report/layout_look.h"
 #include "stowage/error.h"
 #include "stowage/layout.h"
 
-namespace stowage::cli {
+namespace stowage {
 namespace {
 
 using Item = Layout::Item;
@@ -149,4 +149,4 @@ std::string layout_meaning(std::string_view spelled) {
   return out;
 }
 
-}  // namespace stowage::cli
+}  // namespace stowage

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/kernel_meaning.h"
+#include "report/kernel_meaning.h"
 
 #include <algorithm>
 #include <iterator>
 
-namespace stowage::cli {
+namespace stowage {
 namespace {
 
 struct Meaning {
@@ -61,4 +61,4 @@ std::string_view kernel_meaning(std::string_view kernel) {
   return at == std::end(kMeanings) ? std::string_view() : at->words;
 }
 
-}  // namespace stowage::cli
+}  // namespace stowage

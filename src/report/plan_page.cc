@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/plan_page.h"
-
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/text.h"
-#include "cli/plan_json.h"
+#include "report/plan_json.h"
 
-namespace stowage::cli {
+namespace stowage {
 
-/// Written by cmake/cli.cmake from cli/plan.html.
+/// Written by cmake/report.cmake from src/report/plan.html.
 extern const char* const kPlanPage;
 
 std::string plan_html(const PlanReport& plan, const std::string& model,
                       std::span<const double> step_us) {
   // ASCII, and no character that could end the script element: names come from the model file.
   const std::string json =
-      plan_json(plan, model, step_us).dump(-1, ' ', true, Json::error_handler_t::replace);
+      plan_object(plan, model, step_us).dump(-1, ' ', true, Json::error_handler_t::replace);
   std::string safe;
   safe.reserve(json.size());
   for (const char c : json) {
@@ -35,4 +33,4 @@ std::string plan_html(const PlanReport& plan, const std::string& model,
   return text(page.substr(0, at), safe, page.substr(at + mark.size()));
 }
 
-}  // namespace stowage::cli
+}  // namespace stowage

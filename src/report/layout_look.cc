@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/layout_look.h"
+#include "report/layout_look.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-namespace stowage::cli {
+namespace stowage {
 namespace {
 
 // M. Okabe, K. Ito: Color Universal Design, 2008.
@@ -61,4 +61,4 @@ std::vector<LayoutLook> layout_looks(std::span<const std::string> layouts) {
   return looks;
 }
 
-}  // namespace stowage::cli
+}  // namespace stowage

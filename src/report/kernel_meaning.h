@@ -3,10 +3,10 @@
 
 #include <string_view>
 
-namespace stowage::cli {
+namespace stowage {
 
 /// What a kernel does beyond what its name says, in a phrase. Empty for one that is called as its
 /// operator is and does just that.
 std::string_view kernel_meaning(std::string_view kernel);
 
-}  // namespace stowage::cli
+}  // namespace stowage

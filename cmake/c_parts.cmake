@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# c_importers: the model readers in the C library, from STOWAGE_C_IMPORTERS.
+set(c_importers "")
+if(STOWAGE_C AND STOWAGE_C_IMPORTERS STREQUAL ON)
+  set(c_importers onnx tflite ncnn)
+elseif(STOWAGE_C AND NOT STOWAGE_C_IMPORTERS STREQUAL OFF)
+  foreach(format onnx tflite ncnn)
+    if(format IN_LIST STOWAGE_C_IMPORTERS)
+      list(APPEND c_importers ${format})
+    endif()
+  endforeach()
+  list(LENGTH c_importers known)
+  list(LENGTH STOWAGE_C_IMPORTERS asked)
+  if(NOT known EQUAL asked)
+    message(FATAL_ERROR "STOWAGE_C_IMPORTERS is ON, OFF, or a list of onnx, tflite and ncnn, not '${STOWAGE_C_IMPORTERS}'")
+  endif()
+endif()
