@@ -65,7 +65,10 @@ std::string name_of(const stowage::PlanReport& report, const char* name) {
 extern "C" {
 
 stowage_status stowage_options_create(stowage_options** out) {
-  return guarded([&] { given(out, "out") = new stowage_options(); });
+  return guarded([&] {
+    stowage_options*& to = given(out, "out");
+    to = new stowage_options();
+  });
 }
 
 void stowage_options_destroy(stowage_options* options) { delete options; }
