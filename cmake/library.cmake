@@ -45,7 +45,7 @@ if(STOWAGE_DEVELOPER)
 endif()
 target_compile_options(stowage PRIVATE ${warnings})
 
-if(STOWAGE_CLI OR STOWAGE_EXAMPLES OR STOWAGE_DEVELOPER)
+if(STOWAGE_CLI OR STOWAGE_EXAMPLES OR STOWAGE_PYTHON OR STOWAGE_DEVELOPER)
   room_sources(import import)
   if(import)
     set(tflite_schema ${PROJECT_SOURCE_DIR}/src/import/tflite.fbs)
