@@ -9,6 +9,9 @@ file(GLOB python_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cc
 nanobind_add_module(stowage_python STABLE_ABI FREE_THREADED NB_STATIC NOMINSIZE ${python_sources})
 set_target_properties(stowage_python PROPERTIES OUTPUT_NAME _native)
 target_compile_options(stowage_python PRIVATE ${warnings})
+# A system header warns of nothing.
+target_include_directories(stowage_python SYSTEM PRIVATE ${NB_DIR}/include)
+target_include_directories(stowage_python PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(stowage_python PRIVATE stowage_import stowage_report)
 # Of the archives nothing is seen from outside: another extension may have its own protobuf.
 target_link_options(stowage_python PRIVATE -Wl,--exclude-libs,ALL)

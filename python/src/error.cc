@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stowage/error.h"
 
+#include <nanobind/stl/string.h>
+
 #include "module.h"
 
 namespace stowage::python {
@@ -12,8 +14,8 @@ void bind_errors(nb::module_&) {
     try {
       std::rethrow_exception(thrown);
     } catch (const Error& e) {
-      const nb::object type = nb::module_::import_("stowage._errors")
-                                  .attr("class_of")(static_cast<int>(e.code()));
+      const nb::object type =
+          nb::module_::import_("stowage._errors").attr("class_of")(static_cast<int>(e.code()));
       const nb::object error = type(e.sentence(), e.trail());
       PyErr_SetObject(type.ptr(), error.ptr());
     }
