@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stowage.convert, stowage.pack and stowage.unpack.
-#include "stowage/convert.h"
+// stowage.convert: compiled conversions, kept.
+#include "convert.h"
 
 #include <nanobind/stl/string.h>
 #include <unistd.h>
@@ -16,12 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "array.h"
 #include "base/thread_pool.h"
-#include "layout.h"
 #include "module.h"
+#include "stowage/convert.h"
 #include "stowage/error.h"
-#include "stowage/mat.h"
 
 namespace stowage::python {
 namespace {
@@ -35,15 +33,6 @@ constexpr std::size_t kKeptConversions = 64;
 
 /// Shorter ones finish before another thread would have the interpreter.
 constexpr std::size_t kReleaseBytes = 32 * 1024;
-
-/// What a caller asks for, apart from the arrays.
-struct Request {
-  std::string src, dst;
-  Dims dims;
-  std::optional<DType> dtype;
-  std::vector<float> mean, scale;
-  int threads = 1;
-};
 
 struct Compiled {
   Conversion conversion;
@@ -321,55 +310,6 @@ nb::object new_result(const Compiled& compiled) {
       .attr("as_strided")(flat, nb::tuple(extents), nb::tuple(strides));
 }
 
-nb::object run(const Memory& from, const Request& request, nb::handle out) {
-  std::optional<Memory> to;
-  DType dtype = request.dtype.value_or(from.dtype());
-  Key key;
-  key.add(request.src).add(request.dst).add(request.mean).add(request.scale).add(from);
-  if (!out.is_none()) {
-    const bool words = request.dtype == DType::bf16;
-    to.emplace(out);
-    if (words && to->dtype() == DType::u16) to.emplace(out, DType::bf16);
-    if (!to->writable()) throw Error(ErrorCode::usage, "out is read-only");
-    if (request.dtype && to->dtype() != dtype) {
-      throw Error(ErrorCode::usage, "out is of dtype " + std::string(dtype_name(to->dtype())) +
-                                        ", but " + std::string(dtype_name(dtype)) +
-                                        " is asked for");
-    }
-    dtype = to->dtype();
-    const auto [read, read_end] = from.range();
-    const auto [written, written_end] = to->range();
-    if (read < written_end && written < read_end) {
-      throw Error(ErrorCode::usage, "out shares memory with the array");
-    }
-    key.add(*to);
-  }
-  key.add(dtype);
-  for (const auto& [axis, extent] : request.dims) key.add(axis).add(extent);
-  const auto compiled =
-      cache().get(key.text(), [&] { return compile(request, from, to ? &*to : nullptr, dtype); });
-  thread_local Pool pools;
-  ThreadPool* const pool = pools.get(request.threads);
-  if (compiled->gather) expect_copy(from);
-  const nb::object result = to ? nb::borrow(out) : new_result(*compiled);
-  if (!to) to.emplace(result, dtype);
-  if (to->elements() == 0) return result;
-  const auto move = [&] {
-    if (!compiled->gather) return compiled->conversion.run(from.data(), to->data(), pool);
-    const std::int64_t bytes = from.elements() * dtype_bytes(from.dtype());
-    Tensor copy(DType::u8, Shape("a", {bytes}));
-    from.gather(copy.data());
-    compiled->conversion.run(copy.data(), to->data(), pool);
-  };
-  if (compiled->conversion.bytes_moved() < kReleaseBytes) {
-    move();
-  } else {
-    const nb::gil_scoped_release released;
-    move();
-  }
-  return result;
-}
-
 std::string layout_text(nb::handle object) {
   if (nb::isinstance<nb::str>(object)) return nb::cast<std::string>(object);
   return layout_of(object).text();
@@ -402,71 +342,14 @@ std::optional<DType> optional_dtype(nb::handle object) {
   return object.is_none() ? std::nullopt : std::optional(dtype_of(object));
 }
 
-nb::object convert_array(nb::handle array, nb::handle src, nb::handle dst, nb::handle dims,
-                         nb::handle dtype, nb::handle src_dtype, nb::handle mean, nb::handle scale,
-                         nb::handle out, int threads) {
+nb::object convert(nb::handle array, nb::handle src, nb::handle dst, nb::handle dims,
+                   nb::handle dtype, nb::handle src_dtype, nb::handle mean, nb::handle scale,
+                   nb::handle out, int threads) {
   const Memory from(array, optional_dtype(src_dtype));
-  return run(from,
-             {layout_text(src), layout_text(dst), dims_of(dims), optional_dtype(dtype),
-              floats_of(mean, "mean"), floats_of(scale, "scale"), threads},
-             out);
-}
-
-/// The axes of a Mat of 1 to 4 dims; the first is packed.
-struct MatAxes {
-  std::string first, others;
-
-  std::string row_major() const { return others.empty() ? first : first + " " + others; }
-
-  /// `rest` behind the packs, the lane last.
-  std::string packed(const std::string& rest, std::int64_t elempack) const {
-    const std::string p = std::to_string(elempack), middle = rest.empty() ? "" : " " + rest;
-    return elempack == 1 ? first + middle : first + "/" + p + middle + " " + first + "%" + p;
-  }
-};
-
-MatAxes mat_axes(std::size_t dims) {
-  constexpr const char* kOthers[] = {"", "w", "h w", "d h w"};
-  if (dims < 1 || dims > 4) {
-    throw Error(ErrorCode::bad_input,
-                "a Mat has 1 to 4 axes: w, (h, w), (c, h, w) or (c, d, h, "
-                "w); packed, one more, of elempack");
-  }
-  return {dims == 1 ? "w" : dims == 2 ? "h" : "c", kOthers[dims - 1]};
-}
-
-void expect_elempack(std::int64_t elempack) {
-  if (elempack >= 1 && elempack <= kMaxElempack) return;
-  throw Error(ErrorCode::usage, "an elempack of " + std::to_string(elempack) +
-                                    " is not possible; it is 1 to " + std::to_string(kMaxElempack));
-}
-
-nb::object pack(nb::handle array, int elempack, bool padding, nb::handle out, int threads) {
-  expect_elempack(elempack);
-  const Memory from(array);
-  const MatAxes axes = mat_axes(from.extents().size());
-  const std::int64_t scalars = from.extents()[0].n;
-  if (scalars % elempack != 0 && !padding) {
-    throw Error(ErrorCode::usage, "elempack " + std::to_string(elempack) + " does not divide the " +
-                                      std::to_string(scalars) + " scalars along " + axes.first +
-                                      "; padding=True fills the last pack with zeros");
-  }
-  const bool planes = from.extents().size() > 2;
-  const std::string rest = planes ? "(" + axes.others + ")~16B" : axes.others;
-  return run(from, {axes.row_major(), axes.packed(rest, elempack), {}, {}, {}, {}, threads}, out);
-}
-
-nb::object unpack(nb::handle array, nb::handle scalars, nb::handle out, int threads) {
-  const Memory from(array);
-  const MatAxes axes = mat_axes(from.extents().size() - 1);
-  const std::int64_t elempack = from.extents().back().n;
-  expect_elempack(elempack);
-  nb::dict dims;
-  if (!scalars.is_none()) dims[axes.first.c_str()] = scalars;
-  // One lane is an axis, too, though no digit.
-  const std::string src =
-      elempack == 1 ? axes.row_major() + " lane" : axes.packed(axes.others, elempack);
-  return run(from, {src, axes.row_major(), dims_of(dims), {}, {}, {}, threads}, out);
+  return convert_array(from,
+                       {layout_text(src), layout_text(dst), dims_of(dims), optional_dtype(dtype),
+                        floats_of(mean, "mean"), floats_of(scale, "scale"), threads},
+                       out);
 }
 
 constexpr const char* kConvertDoc = R"(Moves an array from one layout into another.
@@ -537,61 +420,59 @@ Examples
 True
 )";
 
-constexpr const char* kPackDoc = R"(Packs an array as ncnn's convert_packing does.
-
-Parameters
-----------
-array
-    (w,), (h, w), (c, h, w) or (c, d, h, w); the first axis is packed.
-elempack : int
-    Scalars that lie together, 1 to 64.
-padding : bool
-    Fills the last pack with zeros where `elempack` does not divide the first axis.
-out, threads
-    As in `convert`.
-
-Returns
--------
-numpy.ndarray
-    The first axis counts packs and an axis of `elempack` comes last, but for elempack 1. Planes
-    begin where ncnn has them (`cstep`), each 16-byte aligned, so that there may be gaps between.
-
-Raises
-------
-UsageError
-    For an elempack out of range, or one that does not divide the first axis without `padding`.
-
-Examples
---------
->>> import numpy as np, stowage
->>> packed = stowage.pack(np.zeros((8, 5, 5), np.float32), 4)
->>> packed.shape
-(2, 5, 5, 4)
->>> stowage.unpack(packed).shape
-(8, 5, 5)
-)";
-
-constexpr const char* kUnpackDoc = R"(The inverse of `pack`.
-
-Parameters
-----------
-array
-    A packed array, its last axis elempack.
-scalars : int, optional
-    How many along the packed axis count; without it all of them.
-out, threads
-    As in `convert`.
-
-Returns
--------
-numpy.ndarray
-    (w,), (h, w), (c, h, w) or (c, d, h, w).
-)";
-
 }  // namespace
 
+nb::object convert_array(const Memory& from, const Request& request, nb::handle out) {
+  std::optional<Memory> to;
+  DType dtype = request.dtype.value_or(from.dtype());
+  Key key;
+  key.add(request.src).add(request.dst).add(request.mean).add(request.scale).add(from);
+  if (!out.is_none()) {
+    const bool words = request.dtype == DType::bf16;
+    to.emplace(out);
+    if (words && to->dtype() == DType::u16) to.emplace(out, DType::bf16);
+    if (!to->writable()) throw Error(ErrorCode::usage, "out is read-only");
+    if (request.dtype && to->dtype() != dtype) {
+      throw Error(ErrorCode::usage, "out is of dtype " + std::string(dtype_name(to->dtype())) +
+                                        ", but " + std::string(dtype_name(dtype)) +
+                                        " is asked for");
+    }
+    dtype = to->dtype();
+    const auto [read, read_end] = from.range();
+    const auto [written, written_end] = to->range();
+    if (read < written_end && written < read_end) {
+      throw Error(ErrorCode::usage, "out shares memory with the array");
+    }
+    key.add(*to);
+  }
+  key.add(dtype);
+  for (const auto& [axis, extent] : request.dims) key.add(axis).add(extent);
+  const auto compiled =
+      cache().get(key.text(), [&] { return compile(request, from, to ? &*to : nullptr, dtype); });
+  thread_local Pool pools;
+  ThreadPool* const pool = pools.get(request.threads);
+  if (compiled->gather) expect_copy(from);
+  const nb::object result = to ? nb::borrow(out) : new_result(*compiled);
+  if (!to) to.emplace(result, dtype);
+  if (to->elements() == 0) return result;
+  const auto move = [&] {
+    if (!compiled->gather) return compiled->conversion.run(from.data(), to->data(), pool);
+    const std::int64_t bytes = from.elements() * dtype_bytes(from.dtype());
+    Tensor copy(DType::u8, Shape("a", {bytes}));
+    from.gather(copy.data());
+    compiled->conversion.run(copy.data(), to->data(), pool);
+  };
+  if (compiled->conversion.bytes_moved() < kReleaseBytes) {
+    move();
+  } else {
+    const nb::gil_scoped_release released;
+    move();
+  }
+  return result;
+}
+
 void bind_convert(nb::module_& m) {
-  m.def("convert", &convert_array, nb::arg("array").none(), nb::arg("src"), nb::arg("dst"),
+  m.def("convert", &convert, nb::arg("array").none(), nb::arg("src"), nb::arg("dst"),
         nb::arg("dims").none() = nb::none(), nb::kw_only(), nb::arg("dtype").none() = nb::none(),
         nb::arg("src_dtype").none() = nb::none(), nb::arg("mean").none() = nb::none(),
         nb::arg("scale").none() = nb::none(), nb::arg("out").none() = nb::none(),
@@ -605,15 +486,7 @@ void bind_convert(nb::module_& m) {
                 "scale: float | collections.abc.Sequence[float] | "
                 "numpy.typing.NDArray[typing.Any] | None = None, "
                 "out: typing.Any = None, threads: int = 1) -> numpy.typing.NDArray[typing.Any]"));
-  m.def("pack", &pack, nb::arg("array").none(), nb::arg("elempack"), nb::kw_only(),
-        nb::arg("padding") = false, nb::arg("out").none() = nb::none(), nb::arg("threads") = 1,
-        kPackDoc,
-        nb::sig("def pack(array: typing.Any, elempack: int, *, padding: bool = False, "
-                "out: typing.Any = None, threads: int = 1) -> numpy.typing.NDArray[typing.Any]"));
-  m.def("unpack", &unpack, nb::arg("array").none(), nb::arg("scalars").none() = nb::none(),
-        nb::kw_only(), nb::arg("out").none() = nb::none(), nb::arg("threads") = 1, kUnpackDoc,
-        nb::sig("def unpack(array: typing.Any, scalars: int | None = None, *, "
-                "out: typing.Any = None, threads: int = 1) -> numpy.typing.NDArray[typing.Any]"));
+  bind_mat(m);
 }
 
 }  // namespace stowage::python
