@@ -126,25 +126,42 @@ Numpy& numpy() {
   return found;
 }
 
-/// Elements one after the other into `to`: the innermost axis in a loop of its own.
-template <std::size_t kBytes>
-void gather_elements(const std::byte* from, std::span<const Extent> extents, std::byte*& to) {
-  if (extents.empty()) {
-    std::memcpy(to, from, kBytes);
-    to += kBytes;
+/// Calls f(address, count) for the innermost runs of elements, in row-major order.
+template <class F>
+void each_run(std::byte* first, std::span<const Extent> extents, F& f) {
+  if (extents.size() <= 1) {
+    f(first, extents.empty() ? Extent() : extents[0]);
     return;
   }
-  const Extent axis = extents[0];
-  if (extents.size() > 1) {
-    for (std::int64_t i = 0; i < axis.n; ++i) {
-      gather_elements<kBytes>(from + i * axis.stride, extents.subspan(1), to);
+  for (std::int64_t i = 0; i < extents[0].n; ++i) {
+    each_run(first + i * extents[0].stride, extents.subspan(1), f);
+  }
+}
+
+/// Elements of kBytes that lie so, and as many next to each other.
+template <std::size_t kBytes, bool kGather>
+void move_elements(std::byte* apart, std::span<const Extent> extents, std::byte* together) {
+  const auto move = [&](std::byte* at, Extent run) {
+    for (std::int64_t i = 0; i < run.n; ++i, at += run.stride, together += kBytes) {
+      std::memcpy(kGather ? together : at, kGather ? at : together, kBytes);
     }
-    return;
+  };
+  each_run(apart, extents, move);
+}
+
+template <bool kGather>
+void move_elements(std::size_t bytes, std::byte* apart, std::span<const Extent> extents,
+                   std::byte* together) {
+  switch (bytes) {
+    case 1:
+      return move_elements<1, kGather>(apart, extents, together);
+    case 2:
+      return move_elements<2, kGather>(apart, extents, together);
+    case 4:
+      return move_elements<4, kGather>(apart, extents, together);
+    default:
+      return move_elements<8, kGather>(apart, extents, together);
   }
-  for (std::int64_t i = 0; i < axis.n; ++i) {
-    std::memcpy(to + i * static_cast<std::int64_t>(kBytes), from + i * axis.stride, kBytes);
-  }
-  to += axis.n * static_cast<std::int64_t>(kBytes);
 }
 
 Shape shape_of(const Memory& memory, std::string_view axes) {
@@ -284,6 +301,10 @@ std::int64_t Memory::elements() const noexcept {
   return product;
 }
 
+bool Memory::repeats() const noexcept {
+  return std::ranges::any_of(extents(), [](Extent e) { return e.n > 1 && e.stride == 0; });
+}
+
 bool Memory::dense() const noexcept {
   if (elements() == 0) return true;
   std::int64_t stride = dtype_bytes(dtype_);
@@ -309,16 +330,13 @@ std::array<const std::byte*, 2> Memory::range() const noexcept {
 
 void Memory::gather(std::byte* to) const noexcept {
   if (elements() == 0) return;
-  switch (dtype_bytes(dtype_)) {
-    case 1:
-      return gather_elements<1>(data_, extents(), to);
-    case 2:
-      return gather_elements<2>(data_, extents(), to);
-    case 4:
-      return gather_elements<4>(data_, extents(), to);
-    default:
-      return gather_elements<8>(data_, extents(), to);
-  }
+  move_elements<true>(static_cast<std::size_t>(dtype_bytes(dtype_)), data_, extents(), to);
+}
+
+void Memory::scatter(const std::byte* from) const noexcept {
+  if (elements() == 0) return;
+  move_elements<false>(static_cast<std::size_t>(dtype_bytes(dtype_)), data_, extents(),
+                       const_cast<std::byte*>(from));
 }
 
 nb::object Memory::give_owner() {

@@ -75,6 +75,9 @@ class Memory {
 
   std::int64_t elements() const noexcept;
 
+  /// Several indices are the same element.
+  bool repeats() const noexcept;
+
   /// Row-major without gaps.
   bool dense() const noexcept;
 
@@ -83,6 +86,9 @@ class Memory {
 
   /// The elements in row-major order, `elements() * dtype_bytes(dtype())` bytes.
   void gather(std::byte* to) const noexcept;
+
+  /// The opposite: writes them, one after the other.
+  void scatter(const std::byte* from) const noexcept;
 
   /// An object that keeps the memory alive; this one then borrows it.
   nanobind::object give_owner();

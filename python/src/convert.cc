@@ -36,7 +36,8 @@ constexpr std::size_t kReleaseBytes = 32 * 1024;
 
 struct Compiled {
   Conversion conversion;
-  bool gather;  ///< the elements of the source are put next to each other first
+  bool gather;   ///< the elements of the source are put next to each other first
+  bool scatter;  ///< those of the result are next to each other, and put where they belong last
   DType dtype;
   std::int64_t cells;
   Extents extents, strides;  ///< of the array of the result; strides in elements
@@ -175,11 +176,6 @@ Compiled compile(const Request& request, const Memory& from, const Memory* to, D
   Fit target{dst};
   if (to != nullptr) {
     target = fit(*to, natural, "out");
-    if (target.gather) {
-      throw Error(ErrorCode::usage,
-                  "out has strides that no layout has: negative, repeated, overlapping, "
-                  "interleaved or unaligned; write to another array and copy it");
-    }
   }
   Extents strides;
   for (const Digit& digit : natural.digits()) strides.push_back(digit.stride);
@@ -187,6 +183,7 @@ Compiled compile(const Request& request, const Memory& from, const Memory* to, D
   return {Conversion(from.dtype(), Mapping(source.layout, shape, dtype_bytes(from.dtype())), dtype,
                      there, {request.mean, request.scale, Axis("c")}),
           source.gather,
+          target.gather,
           dtype,
           natural.cells(),
           physical_extents(natural),
@@ -310,6 +307,12 @@ nb::object new_result(const Compiled& compiled) {
       .attr("as_strided")(flat, nb::tuple(extents), nb::tuple(strides));
 }
 
+/// Room for the elements next to each other.
+std::optional<Tensor> scratch(const Memory& memory, bool wanted) {
+  if (!wanted) return std::nullopt;
+  return Tensor(memory.dtype(), Shape("a", {memory.elements()}));
+}
+
 std::string layout_text(nb::handle object) {
   if (nb::isinstance<nb::str>(object)) return nb::cast<std::string>(object);
   return layout_of(object).text();
@@ -364,8 +367,8 @@ Parameters
 ----------
 array
     numpy, a buffer, or DLPack in the memory of the host; any strides. What no layout says
-    (negative, repeated, overlapping, interleaved or unaligned elements) is copied first, up to
-    2**30 bytes.
+    (negative strides, repeated, overlapping, interleaved or unaligned elements) is copied once
+    more, up to 2**30 bytes.
 src, dst : str or Layout
     The layouts of `array` and of the result, over the same axes. An axis that one of them lacks
     is 1.
@@ -381,7 +384,8 @@ src_dtype : optional
 mean, scale : float or Sequence[float], optional
     The result is ``(x - mean) * scale``, computed in f32; several are one for each index of axis c.
 out : optional
-    Written and returned, in place of a new array; strides as for `array`, but nothing is copied.
+    Written and returned, in place of a new array; strides as for `array`, but for repeated
+    elements.
 threads : int
     Threads that share the work, the caller included, 1 to 256. The interpreter is free meanwhile.
 
@@ -432,6 +436,9 @@ nb::object convert_array(const Memory& from, const Request& request, nb::handle 
     to.emplace(out);
     if (words && to->dtype() == DType::u16) to.emplace(out, DType::bf16);
     if (!to->writable()) throw Error(ErrorCode::usage, "out is read-only");
+    if (to->repeats()) {
+      throw Error(ErrorCode::usage, "out has a stride of 0, so that elements are the same memory");
+    }
     if (request.dtype && to->dtype() != dtype) {
       throw Error(ErrorCode::usage, "out is of dtype " + std::string(dtype_name(to->dtype())) +
                                         ", but " + std::string(dtype_name(dtype)) +
@@ -452,15 +459,17 @@ nb::object convert_array(const Memory& from, const Request& request, nb::handle 
   thread_local Pool pools;
   ThreadPool* const pool = pools.get(request.threads);
   if (compiled->gather) expect_copy(from);
+  if (compiled->scatter) expect_copy(*to);
   const nb::object result = to ? nb::borrow(out) : new_result(*compiled);
   if (!to) to.emplace(result, dtype);
   if (to->elements() == 0) return result;
   const auto move = [&] {
-    if (!compiled->gather) return compiled->conversion.run(from.data(), to->data(), pool);
-    const std::int64_t bytes = from.elements() * dtype_bytes(from.dtype());
-    Tensor copy(DType::u8, Shape("a", {bytes}));
-    from.gather(copy.data());
-    compiled->conversion.run(copy.data(), to->data(), pool);
+    std::optional<Tensor> source = scratch(from, compiled->gather);
+    std::optional<Tensor> target = scratch(*to, compiled->scatter);
+    if (source) from.gather(source->data());
+    compiled->conversion.run(source ? source->data() : from.data(),
+                             target ? target->data() : to->data(), pool);
+    if (target) to->scatter(target->data());
   };
   if (compiled->conversion.bytes_moved() < kReleaseBytes) {
     move();
