@@ -87,7 +87,7 @@ void LoadedModel::expect_fit(const GivenShape& given,
                   listed(extents) + "; extents of the file are replaced by load(..., shapes=...)");
 }
 
-std::shared_ptr<Graph> LoadedModel::specialised(const std::vector<GivenShape>& given) const {
+std::shared_ptr<Graph> LoadedModel::graph(const std::vector<GivenShape>& given) const {
   const bool named =
       std::ranges::any_of(given, [](const GivenShape& g) { return !g.axes.empty(); });
   // Names of axes are known when shapes are: the orders of images are tried, one after the other.
@@ -105,6 +105,7 @@ std::shared_ptr<Graph> LoadedModel::specialised(const std::vector<GivenShape>& g
             extents;
       }
       std::shared_ptr<Graph> graph = specialise(*model_, specialise_options);
+      simplify(*graph);  // gives axes their names
       const std::vector<Port> ports = input_ports(*graph);
       const bool right = std::ranges::all_of(given, [&](const GivenShape& g) {
         const std::string& name = model_->inputs()[static_cast<std::size_t>(g.input)].name;
@@ -118,12 +119,6 @@ std::shared_ptr<Graph> LoadedModel::specialised(const std::vector<GivenShape>& g
     }
   }
   throw *first;
-}
-
-std::shared_ptr<Graph> LoadedModel::graph(const std::vector<GivenShape>& given) const {
-  std::shared_ptr<Graph> graph = specialised(given);
-  simplify(*graph);
-  return graph;
 }
 
 std::shared_ptr<Runner> LoadedModel::runner(const std::vector<GivenShape>& given) {
@@ -145,7 +140,7 @@ std::shared_ptr<Runner> LoadedModel::runner(const std::vector<GivenShape>& given
   const std::lock_guard lock(planned->mutex);
   if (planned->runner == nullptr) {
     planned->runner =
-        std::make_shared<Runner>(make_plan(specialised(given), options_), device_, most_sessions_);
+        std::make_shared<Runner>(make_plan(graph(given), options_), device_, most_sessions_);
   }
   return planned->runner;
 }

@@ -70,7 +70,6 @@ class LoadedModel {
   };
 
   void expect_fit(const GivenShape& given, const std::vector<std::int64_t>& extents) const;
-  std::shared_ptr<Graph> specialised(const std::vector<GivenShape>& given) const;
 
   std::shared_ptr<const Model> model_;
   std::string name_;

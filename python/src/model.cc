@@ -418,12 +418,21 @@ void bind_model(nb::module_& m) {
   bind_plan(m);
   nb::class_<NativeModel>(m, "Model")
       .def("run", &NativeModel::run, nb::arg("arrays"), nb::arg("wanted").none(),
-           nb::arg("out").none())
-      .def("profile", &NativeModel::profile, nb::arg("arrays"), nb::arg("runs"))
+           nb::arg("out").none(),
+           nb::sig("def run(self, arrays: list[Any], wanted: collections.abc.Sequence[int] | None, "
+                   "out: list[numpy.typing.NDArray[Any] | None] | None) "
+                   "-> list[numpy.typing.NDArray[Any]]"))
+      .def("profile", &NativeModel::profile, nb::arg("arrays"), nb::arg("runs"),
+           nb::sig("def profile(self, arrays: list[Any], runs: int) -> list[float]"))
       .def("plan", &NativeModel::plan, nb::arg("shapes"))
-      .def("plan_for", &NativeModel::plan_for, nb::arg("arrays"))
-      .def("open", [](const NativeModel& self, int input) { return self.model()->open(input); })
-      .def("inputs", &inputs_of)
+      .def("plan_for", &NativeModel::plan_for, nb::arg("arrays"),
+           nb::sig("def plan_for(self, arrays: list[Any]) -> Plan"))
+      .def(
+          "open", [](const NativeModel& self, int input) { return self.model()->open(input); },
+          nb::arg("input"))
+      .def(
+          "inputs", &inputs_of,
+          nb::sig("def inputs(self) -> list[tuple[str, str, tuple[int | str | None, ...] | None]]"))
       .def("outputs", [](const NativeModel& self) {
         const std::span<const std::string> names = self.model()->model().outputs();
         return std::vector<std::string>(names.begin(), names.end());

@@ -6,7 +6,7 @@
 NB_MODULE(_native, m) {
   using namespace stowage::python;
   m.doc() = "The compiled half of stowage.";
-  m.attr("__version__") = STOWAGE_VERSION;
+  m.attr("version") = STOWAGE_VERSION;
   bind_errors(m);
   bind_layout(m);
   bind_convert(m);

@@ -19,7 +19,8 @@ from stowage._errors import (
     UsageError,
 )
 from stowage._model import Model, load, measure_rates, named
-from stowage._native import Layout, Mapping, Named, __version__, convert, pack, unpack
+from stowage._native import Layout, Mapping, Named, convert, pack, unpack
+from stowage._native import version as __version__
 from stowage._plan import Plan, Port, WhyNot
 
 __all__ = [

@@ -83,6 +83,10 @@ class Model:
         self._native = _load(source, **self._options)
         self._input_names = [row[0] for row in self._native.inputs()]
         self._output_names = self._native.outputs()
+        for name in self._options["shapes"]:
+            self._input_index(name)
+        for name in (*self._options["layouts"], *self._options["formats"]):
+            _index(self._input_names + self._output_names, name, "input or output")
         self._last_plan: Plan | None = None
         open_inputs = any(self._native.open(i) for i in range(len(self._input_names)))
         if not open_inputs:
@@ -310,7 +314,7 @@ class Model:
     def _in_order(self, arrays: list[ArrayLike], inputs: Mapping[str, ArrayLike]) -> list[ArrayLike]:
         if len(arrays) > len(self._input_names):
             raise UsageError(
-                f"{len(arrays)} arrays are given; the model has {_listed(self._input_names, 'input')}"
+                f"{len(arrays)} arrays are given; the model takes {_listed(self._input_names, 'input')}"
             )
         given: dict[int, ArrayLike] = dict(enumerate(arrays))
         for name, array in inputs.items():
@@ -346,8 +350,8 @@ def _expect_runs(runs: int) -> None:
 
 def _listed(names: Sequence[str], kind: str) -> str:
     if not names:
-        return f"no {kind}s"
-    return f"the {kind}{'s' if len(names) > 1 else ''} " + ", ".join(f"'{n}'" for n in names)
+        return f"no {kind}"
+    return ", ".join(f"'{n}'" for n in names)
 
 
 def _index(names: Sequence[str], name: str, kind: str) -> int:

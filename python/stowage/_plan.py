@@ -49,8 +49,8 @@ class Plan:
     >>> plan = model.plan
     >>> plan.outputs[0].shape
     (1, 3, 128, 128)
-    >>> [c["reason"] for c in plan.report["conversions"]][:1]
-    ['model input']
+    >>> [node["op"] for node in plan.report["nodes"]][:1]
+    ['conv']
     """
 
     def __init__(self, native: _native.Plan) -> None:
