@@ -126,41 +126,59 @@ Numpy& numpy() {
   return found;
 }
 
-/// Calls f(address, count) for the innermost runs of elements, in row-major order.
-template <class F>
-void each_run(std::byte* first, std::span<const Extent> extents, F& f) {
-  if (extents.size() <= 1) {
-    f(first, extents.empty() ? Extent() : extents[0]);
-    return;
+/// A loop over elements that lie anyhow and, row-major, next to each other.
+struct Loop {
+  std::int64_t n, strided, together;  ///< strides in bytes
+};
+
+/// Few loops, the innermost a long one: an axis that continues another is one with it.
+std::vector<Loop> loops_over(std::span<const Extent> extents, std::int64_t bytes) {
+  std::vector<Loop> loops;
+  for (std::size_t i = extents.size(); i-- > 0; bytes *= extents[i].n) {
+    const Loop loop{extents[i].n, extents[i].stride, bytes};
+    if (loop.n == 1) continue;
+    if (!loops.empty() && loop.strided == loops.back().n * loops.back().strided) {
+      loops.back().n *= loop.n;
+    } else {
+      loops.push_back(loop);
+    }
   }
-  for (std::int64_t i = 0; i < extents[0].n; ++i) {
-    each_run(first + i * extents[0].stride, extents.subspan(1), f);
-  }
+  if (loops.empty()) loops.push_back({1, 0, 0});
+  constexpr std::int64_t kLong = 16;
+  if (loops[0].n < kLong) std::swap(loops[0], *std::ranges::max_element(loops, {}, &Loop::n));
+  return loops;
 }
 
-/// Elements of kBytes that lie so, and as many next to each other.
+/// Elements of kBytes; loops from the innermost on.
 template <std::size_t kBytes, bool kGather>
-void move_elements(std::byte* apart, std::span<const Extent> extents, std::byte* together) {
-  const auto move = [&](std::byte* at, Extent run) {
-    for (std::int64_t i = 0; i < run.n; ++i, at += run.stride, together += kBytes) {
-      std::memcpy(kGather ? together : at, kGather ? at : together, kBytes);
+void move_elements(std::span<const Loop> loops, std::byte* strided, std::byte* together) {
+  const Loop loop = loops.back();  // a copy: bytes may be anything
+  if (loops.size() > 1) {
+    for (std::int64_t i = 0; i < loop.n; ++i) {
+      move_elements<kBytes, kGather>(loops.first(loops.size() - 1), strided + i * loop.strided,
+                                     together + i * loop.together);
     }
-  };
-  each_run(apart, extents, move);
+    return;
+  }
+  for (std::int64_t i = 0; i < loop.n; ++i) {
+    std::byte *const a = strided + i * loop.strided, *const b = together + i * loop.together;
+    std::memcpy(kGather ? b : a, kGather ? a : b, kBytes);
+  }
 }
 
 template <bool kGather>
-void move_elements(std::size_t bytes, std::byte* apart, std::span<const Extent> extents,
+void move_elements(int bytes, std::span<const Extent> extents, std::byte* strided,
                    std::byte* together) {
+  const std::vector<Loop> loops = loops_over(extents, bytes);
   switch (bytes) {
     case 1:
-      return move_elements<1, kGather>(apart, extents, together);
+      return move_elements<1, kGather>(loops, strided, together);
     case 2:
-      return move_elements<2, kGather>(apart, extents, together);
+      return move_elements<2, kGather>(loops, strided, together);
     case 4:
-      return move_elements<4, kGather>(apart, extents, together);
+      return move_elements<4, kGather>(loops, strided, together);
     default:
-      return move_elements<8, kGather>(apart, extents, together);
+      return move_elements<8, kGather>(loops, strided, together);
   }
 }
 
@@ -328,15 +346,12 @@ std::array<const std::byte*, 2> Memory::range() const noexcept {
   return {first, last};
 }
 
-void Memory::gather(std::byte* to) const noexcept {
-  if (elements() == 0) return;
-  move_elements<true>(static_cast<std::size_t>(dtype_bytes(dtype_)), data_, extents(), to);
+void Memory::gather(std::byte* to) const {
+  if (elements() > 0) move_elements<true>(dtype_bytes(dtype_), extents(), data_, to);
 }
 
-void Memory::scatter(const std::byte* from) const noexcept {
-  if (elements() == 0) return;
-  move_elements<false>(static_cast<std::size_t>(dtype_bytes(dtype_)), data_, extents(),
-                       const_cast<std::byte*>(from));
+void Memory::scatter(std::byte* from) const {
+  if (elements() > 0) move_elements<false>(dtype_bytes(dtype_), extents(), data_, from);
 }
 
 nb::object Memory::give_owner() {

@@ -85,10 +85,10 @@ class Memory {
   std::array<const std::byte*, 2> range() const noexcept;
 
   /// The elements in row-major order, `elements() * dtype_bytes(dtype())` bytes.
-  void gather(std::byte* to) const noexcept;
+  void gather(std::byte* to) const;
 
-  /// The opposite: writes them, one after the other.
-  void scatter(const std::byte* from) const noexcept;
+  /// The opposite: `from` is read, the elements are written.
+  void scatter(std::byte* from) const;
 
   /// An object that keeps the memory alive; this one then borrows it.
   nanobind::object give_owner();
