@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 
 #include "stowage/error.h"
@@ -141,8 +140,18 @@ std::shared_ptr<Runner> LoadedModel::runner(const std::vector<GivenShape>& given
   if (planned->runner == nullptr) {
     planned->runner =
         std::make_shared<Runner>(make_plan(graph(given), options_), device_, most_sessions_);
+    planned->ready.store(true);
   }
   return planned->runner;
+}
+
+std::optional<std::vector<GivenShape>> LoadedModel::last() {
+  expect_process(maker_, "this model");
+  const std::lock_guard lock(mutex_);
+  for (const auto& [given, planned] : plans_) {
+    if (planned->ready.load()) return given;
+  }
+  return std::nullopt;
 }
 
 }  // namespace stowage::python

@@ -4,11 +4,13 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +62,9 @@ class LoadedModel {
   /// does not take.
   std::shared_ptr<Runner> runner(const std::vector<GivenShape>& given);
 
+  /// The shapes of the plan that was used last; nothing before the first.
+  std::optional<std::vector<GivenShape>> last();
+
   /// A graph of these shapes, simplified.
   std::shared_ptr<Graph> graph(const std::vector<GivenShape>& given) const;
 
@@ -67,6 +72,7 @@ class LoadedModel {
   struct Planned {
     std::mutex mutex;
     std::shared_ptr<Runner> runner;
+    std::atomic<bool> ready = false;  ///< that there is a runner, without the mutex
   };
 
   void expect_fit(const GivenShape& given, const std::vector<std::int64_t>& extents) const;

@@ -190,6 +190,13 @@ class NativeModel {
     return {model_, given, model_->runner(given)->plan()};
   }
 
+  std::optional<PlanView> last() const {
+    const nb::gil_scoped_release release;
+    const std::optional<std::vector<GivenShape>> given = model_->last();
+    if (!given) return std::nullopt;
+    return PlanView{model_, *given, model_->runner(*given)->plan()};
+  }
+
   PlanView plan_for(const nb::list& arrays) const {
     const std::vector<Feed> feeds = read(arrays);
     const std::shared_ptr<Runner> runner = runner_for(feeds);
@@ -425,11 +432,9 @@ void bind_model(nb::module_& m) {
       .def("profile", &NativeModel::profile, nb::arg("arrays"), nb::arg("runs"),
            nb::sig("def profile(self, arrays: list[Any], runs: int) -> list[float]"))
       .def("plan", &NativeModel::plan, nb::arg("shapes"))
+      .def("last", &NativeModel::last)
       .def("plan_for", &NativeModel::plan_for, nb::arg("arrays"),
            nb::sig("def plan_for(self, arrays: list[Any]) -> Plan"))
-      .def(
-          "open", [](const NativeModel& self, int input) { return self.model()->open(input); },
-          nb::arg("input"))
       .def(
           "inputs", &inputs_of,
           nb::sig("def inputs(self) -> list[tuple[str, str, tuple[int | str | None, ...] | None]]"))

@@ -87,10 +87,6 @@ class Model:
             self._input_index(name)
         for name in (*self._options["layouts"], *self._options["formats"]):
             _index(self._input_names + self._output_names, name, "input or output")
-        self._last_plan: Plan | None = None
-        open_inputs = any(self._native.open(i) for i in range(len(self._input_names)))
-        if not open_inputs:
-            self._last_plan = Plan(self._native.plan({}))
 
     def __call__(
         self,
@@ -189,24 +185,27 @@ class Model:
 
     @property
     def inputs(self) -> tuple[Port, ...]:
-        """What the model takes, as its file has it; with axes where `plan` is made."""
-        axes = {p.name: p.axes for p in self._last_plan.inputs} if self._last_plan else {}
+        """What the model takes, as its file has it; with axes when there is a plan."""
+        last = self._native.last()
+        axes = {p.name: p.axes for p in Plan(last).inputs} if last else {}
         return tuple(
             Port(name, dtype, shape, axes.get(name)) for name, dtype, shape in self._native.inputs()
         )
 
     @property
     def outputs(self) -> tuple[Port, ...]:
-        """What the model gives. Before the first plan only names are known."""
-        if self._last_plan is not None:
-            return self._last_plan.outputs
+        """What the model gives, for the shapes of `plan`. Before the first only names are known."""
+        last = self._native.last()
+        if last is not None:
+            return Plan(last).outputs
         return tuple(Port(name, None, None, None) for name in self._output_names)
 
     @property
     def plan(self) -> Plan:
-        """The plan for the shapes of the file, or of `load`. Raises `UsageError` where they leave
-        extents open: `plan_for` makes one then."""
-        return self.plan_for({})
+        """The plan of the last call; before the first, that for the shapes of the file or of `load`.
+        Raises `UsageError` where they leave extents open: `plan_for` makes one then."""
+        last = self._native.last()
+        return self.plan_for({}) if last is None else Plan(last)
 
     def plan_for(self, shapes: Mapping[str, Sequence[int]]) -> Plan:
         """The plan for shapes of inputs that are open, in the model's order of axes. A leading (batch)
