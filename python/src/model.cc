@@ -159,6 +159,13 @@ class NativeModel {
     const Runner::Lease session(*runner);
     set(*runner, session, feeds);
     session->run();
+
+    struct Profile {
+      const Runner::Lease& session;
+
+      ~Profile() { session->profile(false); }
+    } const profile{session};
+
     session->profile(true);
     std::vector<std::vector<double>> times;
     for (int r = 0; r < runs; ++r) {
@@ -167,7 +174,6 @@ class NativeModel {
       times.resize(us.size());
       for (std::size_t i = 0; i < us.size(); ++i) times[i].push_back(us[i]);
     }
-    session->profile(false);
     std::vector<double> medians;
     for (std::vector<double>& step : times) {
       std::ranges::nth_element(step, step.begin() + std::ssize(step) / 2);
@@ -415,7 +421,7 @@ std::vector<std::tuple<std::string, std::string, std::optional<nb::tuple>>> inpu
 }  // namespace
 
 void bind_model(nb::module_& m) {
-  nb::class_<Named>(m, "Named")
+  nb::class_<Named>(m, "Named", "An input with its axes, mean and scale; `named` makes one.")
       .def(nb::init<nb::object, std::string, std::vector<float>, std::vector<float>>(),
            nb::arg("array"), nb::arg("axes"), nb::arg("mean"), nb::arg("scale"))
       .def_ro("array", &Named::array)

@@ -385,6 +385,8 @@ def _load(
     rates: dict[str, float],
 ) -> _native.Model:
     cpus = len(os.sched_getaffinity(0))
+    if threads is not None and not 1 <= threads <= _MOST_THREADS:
+        raise UsageError(f"threads={threads} is not possible; choose 1 to {_MOST_THREADS}")
     path = "" if isinstance(source, bytes) else source
     return _native.load(
         path=path,

@@ -217,6 +217,8 @@ REFUSALS = {
     "planner": (lambda: stowage.load(UPSCALE, planner="best"), stowage.UsageError, "optimal, rule"),
     "device": (lambda: stowage.load(UPSCALE, device="gpu"), stowage.UsageError, "cpu, opencl"),
     "threads": (lambda: stowage.load(add_model(), threads=0), stowage.UsageError, "threads|256"),
+    "threads of an open model": (lambda: stowage.load(UPSCALE, threads=257), stowage.UsageError,
+                                 "1 to 256"),
     "rates": (lambda: stowage.load(UPSCALE, rates={"speed": 1}), stowage.UsageError, "call_us"),
     "format": (lambda: stowage.load(UPSCALE, formats={"image": "x"}), stowage.UsageError, "nhwc"),
     "layout": (lambda: stowage.load(UPSCALE, layouts={"image": "n ("}), stowage.UsageError, r"missing \)"),
@@ -328,6 +330,14 @@ class TestProcesses:
         for worker in workers:
             worker.join(60)
         assert not any(worker.is_alive() for worker in workers) and not wrong
+
+
+def test_opencl(image):
+    try:
+        model = stowage.load(UPSCALE, device="opencl", shapes={"image": image.shape})
+    except stowage.DeviceError as e:
+        pytest.skip(f"no device: {e}")
+    np.testing.assert_allclose(model(image), stowage.load(UPSCALE)(image), rtol=1e-3, atol=1e-4)
 
 
 def resident_bytes():
