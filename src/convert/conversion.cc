@@ -23,6 +23,15 @@ constexpr std::int64_t kHugeBytes = 32 << 20;
 /// What several nests write before they go on.
 constexpr std::size_t kSliceBytes = 32 * 1024;
 
+/// Cells up to the last that a digit reaches. The gap behind it, of the last row of a view into a
+/// larger array, may belong to nobody.
+std::int64_t reach(const Mapping& mapping) {
+  if (mapping.cells() == 0) return 0;
+  std::int64_t last = 0;
+  for (const Digit& digit : mapping.linear_digits()) last += (digit.e - 1) * digit.stride;
+  return last + 1;
+}
+
 }  // namespace
 
 void ScalarTable::assign(std::size_t size, std::span<const float> mean,
@@ -44,7 +53,7 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
       tuning_(options.tuning),
       src_scalar_(dtype_bytes(src_dtype)),
       dst_scalar_(dtype_bytes(dst_dtype)),
-      src_size_(src.cells() * src_scalar_),
+      src_size_(reach(src) * src_scalar_),
       dst_size_(static_cast<std::size_t>(dst.cells() * dst_scalar_)),
       src_dtype_(src_dtype),
       dst_dtype_(dst_dtype) {
