@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scoring on the workers of dask: `map_batches`. It needs ``pip install 'stowage[dask]'``."""
 
+import atexit
 import collections
 import dataclasses
 import hashlib
@@ -256,6 +257,8 @@ def _forget() -> None:
 
 # A forked process can neither run its parent's models nor rely on its locks.
 os.register_at_fork(after_in_child=_forget)
+# While the extension is whole: modules are torn down in no order that it could rely on.
+atexit.register(_forget)
 
 
 def _worker_threads() -> int:

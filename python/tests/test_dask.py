@@ -188,6 +188,7 @@ class TestTheFileOfAWorker:
         path.write_bytes(linear(3))
         with pytest.raises(stowage.BadInputError, match=r"model.onnx' has the SHA-256 \w{64} here, not \w{64}"):
             client.compute(lazy).result()
+        lazy = map_batches(path, rows + 1, batch=4, outputs="y")
         path.unlink()
         with pytest.raises(stowage.BadInputError, match="cannot read .*model.onnx"):
             client.compute(lazy).result()
