@@ -113,38 +113,45 @@ def map_batches(
     >>> map_batches("models/shapes.onnx", images, batch=4).shape
     (10, 5)
     """
+    is_file = not (_is_array(data) or _is_frame(data))
+    _expect(is_file == (load is not None), "load is for files, and files need it: it reads one")
     for name, number in (("batch", batch), ("in_flight", in_flight), ("threads", threads)):
-        if number is not None and number < 1:
-            raise UsageError(f"{name}={number} is not possible; choose 1 or more")
+        _expect(number is None or number >= 1, f"{name}={number} is not possible; choose 1 or more")
     files = _Files.of(model, weights)
     bytes_ = files if ship or isinstance(model, bytes) else None
-    held = _held(files.names(keep_paths=bytes_ is None), files, threads, options)
+    names = files.names(keep_paths=bytes_ is None)
+    known = _held(names, files, threads, options).model
     job = _Job(
-        files.names(keep_paths=bytes_ is None),
-        batch,
-        threads,
-        options,
-        _inputs_of(held.model, data, input),
-        _outputs_of(held.model, outputs, data),
+        names, batch, threads, options, _inputs_of(known, data, input), _outputs_of(known, outputs, data)
     )
-    is_file = not (_is_array(data) or _is_frame(data))
-    if is_file != (load is not None):
-        raise UsageError("load is for files, and files need it: it reads one")
     if _is_dask(data):
-        if in_flight is not None or client is not None or progress is not False:
-            raise UsageError(
-                "client, in_flight and progress are not for what is lazy; it runs where it is computed"
-            )
+        eager = in_flight is not None or client is not None or progress is not False
+        _expect(not eager, "client, in_flight and progress are not for what is lazy; it runs where it is computed")
         return _lazy(job, files, bytes_, data)
     driver = _Driver(job, files, bytes_, _client(client), in_flight)
     if is_file:
-        total = len(data) if isinstance(data, Sized) else None
-        single = len(job.outputs) == 1 and (outputs is None or isinstance(outputs, str))
-        report = _reporter(progress, total)
-        return _each(driver.run(_score_files, _groups(data, batch), load), report, single)
+        one = len(job.outputs) == 1 and (outputs is None or isinstance(outputs, str))
+        return _of_files(driver, data, load, progress, one)
+    return _of_rows(driver, data, progress)
+
+
+def _expect(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise UsageError(sentence)
+
+
+def _of_files(
+    driver: "_Driver", paths: Iterable[Any], load: Any, progress: Progress, one: bool
+) -> Iterator[Any]:
+    report = _reporter(progress, len(paths) if isinstance(paths, Sized) else None)
+    return _each(driver.run(_score_files, _groups(paths, driver.job.batch), load), report, one)
+
+
+def _of_rows(driver: "_Driver", data: Any, progress: Progress) -> Any:
     report = _reporter(progress, len(data))
     score = _score_array if _is_array(data) else _score_frame
     rows = data if _is_array(data) else data.iloc
+    batch = driver.job.batch
     parts = (rows[i : i + batch] for i in range(0, max(len(data), 1), batch))
     return _joined(driver.run(score, parts), len(data), report)
 
@@ -359,8 +366,13 @@ def _score_files(
 ) -> list[dict[str, Array]]:
     rows = [read(path) for path in paths]
     rows = [r if isinstance(r, Mapping) else dict.fromkeys(job.inputs, r) for r in rows]
+    for path, row in zip(paths, rows):
+        if row.keys() != job.inputs.keys():
+            raise BadInputError(
+                f"load gave {sorted(row)} for '{path}', and the model takes {sorted(job.inputs)}"
+            )
     inputs = {}
-    for name in rows[0]:
+    for name in job.inputs:
         arrays = [np.asarray(row[name]) for row in rows]
         for path, array in zip(paths, arrays):
             if array.shape != arrays[0].shape:
@@ -383,7 +395,7 @@ class _Driver:
     def __init__(
         self, job: _Job, files: _Files, shipped: _Files | None, client: Any, in_flight: int | None
     ) -> None:
-        self._job = job
+        self.job = job
         self._files = files
         self._shipped = shipped
         self._client = client
@@ -395,7 +407,7 @@ class _Driver:
         """Yields (rows, result) of each part."""
         if self._client is None:
             for part in parts:
-                yield len(part), score(part, self._job, self._files, *more)
+                yield len(part), score(part, self.job, self._files, *more)
             return
         shipped = self._ship()
         pending: collections.deque[tuple[int, Any]] = collections.deque()
@@ -405,7 +417,7 @@ class _Driver:
                     rows, future = pending.popleft()
                     yield rows, self._collect(future)
                 # Rows are a part of the task: if a worker is lost, the scheduler still has them.
-                future = self._client.submit(score, part, self._job, shipped, *more, pure=False)
+                future = self._client.submit(score, part, self.job, shipped, *more, pure=False)
                 pending.append((len(part), future))
             while pending:
                 rows, future = pending.popleft()
@@ -418,7 +430,7 @@ class _Driver:
         """A future, so that a worker gets the bytes once; a task, so that none can lose them."""
         if self._shipped is None:
             return None
-        key = "stowage-model-" + "-".join(name.sha256 for name in self._job.names)
+        key = "stowage-model-" + "-".join(name.sha256 for name in self.job.names)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")
             future = self._client.submit(_identity, self._shipped, key=key)
