@@ -128,8 +128,8 @@ nb::object positions(const Mapping& mapping) {
 nb::dict dims_dict(const Shape& shape) {
   nb::dict out;
   for (int i = 0; i < shape.rank(); ++i) {
-    const std::string_view name = shape.axis(i).name();
-    out[nb::str(name.data(), name.size())] = shape[i];
+    const Axis axis = shape.axis(i);
+    out[nb::str(axis.name().data(), axis.name().size())] = shape[i];
   }
   return out;
 }

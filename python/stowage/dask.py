@@ -76,7 +76,7 @@ def map_batches(
         Names; by default all. An array takes one. A DataFrame has a column for each, or ``NAME_0``,
         ``NAME_1``, ... where a row has several numbers. Of files, several come as a dict by name.
     load : callable, optional
-        Of files: reads one on a worker and returns its row, or a dict of rows by input.
+        Of files: reads one on a worker; its row, or a dict of rows by input.
     in_flight : int, optional
         Batches that are submitted and not collected yet, at most; by default 2 for each thread of the
         cluster. So many batches and their results are in memory besides `data` and the result; of
@@ -119,11 +119,10 @@ def map_batches(
         _expect(number is None or number >= 1, f"{name}={number} is not possible; choose 1 or more")
     files = _Files.of(model, weights)
     bytes_ = files if ship or isinstance(model, bytes) else None
-    names = files.names(keep_paths=bytes_ is None)
+    names = files.names(keep_paths=not bytes_)
     known = _held(names, files, threads, options).model
-    job = _Job(
-        names, batch, threads, options, _inputs_of(known, data, input), _outputs_of(known, outputs, data)
-    )
+    ends = _inputs_of(known, data, input), _outputs_of(known, outputs, data)
+    job = _Job(names, batch, threads, options, *ends)
     if _is_dask(data):
         eager = in_flight is not None or client is not None or progress is not False
         _expect(not eager, "client, in_flight and progress are not for what is lazy; it runs where it is computed")

@@ -54,8 +54,8 @@ void tell(const Port& port, stowage_port* out) {
   told.rank = port.shape.rank();
   for (int i = 0; i < port.shape.rank(); ++i) {
     told.extents[i] = port.shape[i];
-    const std::string_view name = port.shape.axis(i).name();
-    std::copy(name.begin(), name.end(), told.axes[i]);
+    const stowage::Axis axis = port.shape.axis(i);
+    std::copy(axis.name().begin(), axis.name().end(), told.axes[i]);
   }
   told.data_format = static_cast<std::int32_t>(port.data_format);
   stowage::c::write(out, told, "out");
