@@ -56,7 +56,8 @@ typedef enum stowage_status {
   STOWAGE_INTERNAL = 7     /* a bug in Stowage */
 } stowage_status;
 
-/* Scalar types. STOWAGE_BOOL is one byte, 0 or 1. In structures they are of type int32_t. */
+/* Scalar types. STOWAGE_BOOL is one byte, 0 or 1. Where a caller gives one, as where it gives
+   another enumeration, the type is int32_t: numbers that are none are refused. */
 typedef enum stowage_dtype {
   STOWAGE_F32 = 0,
   STOWAGE_F16 = 1,
@@ -102,13 +103,13 @@ typedef enum stowage_part {
 } stowage_part;
 
 /* 1 or 0; 0 for a number that is no part. */
-STOWAGE_API int stowage_has_part(stowage_part part);
+STOWAGE_API int stowage_has_part(int32_t part);
 
 /* Bytes of one scalar: 1, 2, 4 or 8; 0 for a number that is no type. */
-STOWAGE_API size_t stowage_dtype_bytes(stowage_dtype dtype);
+STOWAGE_API size_t stowage_dtype_bytes(int32_t dtype);
 
 /* "f32", "u8", "bool", ...; null for a number that is no type. */
-STOWAGE_API const char* stowage_dtype_name(stowage_dtype dtype);
+STOWAGE_API const char* stowage_dtype_name(int32_t dtype);
 
 /* What failed last in this thread, STOWAGE_OK before the first failure; calls that succeed leave it
    as it is. The texts belong to the library until the thread's next failure or its end; they are
@@ -237,8 +238,7 @@ STOWAGE_API stowage_status stowage_options_set_known(stowage_options* options, c
 
 /* That a session runs on, the caller included: 1 to 256, which making a plan checks. */
 STOWAGE_API stowage_status stowage_options_set_threads(stowage_options* options, int threads);
-STOWAGE_API stowage_status stowage_options_set_planner(stowage_options* options,
-                                                       stowage_planner planner);
+STOWAGE_API stowage_status stowage_options_set_planner(stowage_options* options, int32_t planner);
 
 /* In which layout the caller will give an input or take an output. The planner counts the
    conversion from it or to it, and has none where a kernel reads or writes it. It binds nobody. */
@@ -247,8 +247,7 @@ STOWAGE_API stowage_status stowage_options_set_layout(stowage_options* options, 
 
 /* Likewise the data format; NONE says that the tensor is no batch of images. */
 STOWAGE_API stowage_status stowage_options_set_data_format(stowage_options* options,
-                                                           const char* port,
-                                                           stowage_data_format format);
+                                                           const char* port, int32_t format);
 
 /* "cpu"; "opencl" or "opencl:N", which opens the N-th device now and uses it beside the CPU. With
    `half` not 0 the device keeps f32 tensors as f16. DEVICE, or UNSUPPORTED without OpenCL. */
@@ -467,9 +466,10 @@ STOWAGE_API stowage_status stowage_mapping_draw_svg(const stowage_mapping* mappi
 /* Compiles a move between two mappings of the same axes and extents, in any order, whose elements
    have the sizes of the types. `map` may be null. The mappings are not needed any longer when it
    returns. USAGE where they differ, UNSUPPORTED for types without a cast. */
-STOWAGE_API stowage_status stowage_conversion_create(
-    stowage_dtype src_dtype, const stowage_mapping* src, stowage_dtype dst_dtype,
-    const stowage_mapping* dst, const stowage_scalar_map* map, stowage_conversion** out);
+STOWAGE_API stowage_status stowage_conversion_create(int32_t src_dtype, const stowage_mapping* src,
+                                                     int32_t dst_dtype, const stowage_mapping* dst,
+                                                     const stowage_scalar_map* map,
+                                                     stowage_conversion** out);
 STOWAGE_API void stowage_conversion_destroy(stowage_conversion* conversion);
 
 /* `src` and `dst` are cell 0 of memory of as many bytes as the mappings have, but for gaps behind

@@ -50,7 +50,7 @@ static_assert(STOWAGE_I64 == static_cast<int>(DType::i64));
 static_assert(STOWAGE_CELL_GAP == static_cast<int>(Cell::gap));
 static_assert(STOWAGE_INTERNAL == static_cast<int>(ErrorCode::internal));
 
-bool is_dtype(stowage_dtype dtype) { return dtype >= STOWAGE_F32 && dtype <= STOWAGE_BOOL; }
+bool is_dtype(std::int32_t dtype) { return dtype >= STOWAGE_F32 && dtype <= STOWAGE_BOOL; }
 
 int checked_element_bytes(std::size_t bytes) {
   // Mapping refuses what is out of range.
@@ -75,11 +75,11 @@ extern "C" {
 
 const char* stowage_version(void) { return STOWAGE_VERSION; }
 
-size_t stowage_dtype_bytes(stowage_dtype dtype) {
+size_t stowage_dtype_bytes(int32_t dtype) {
   return is_dtype(dtype) ? static_cast<std::size_t>(dtype_bytes(static_cast<DType>(dtype))) : 0;
 }
 
-const char* stowage_dtype_name(stowage_dtype dtype) {
+const char* stowage_dtype_name(int32_t dtype) {
   // The names are literals, with a zero behind them.
   return is_dtype(dtype) ? dtype_name(static_cast<DType>(dtype)).data() : nullptr;
 }
@@ -203,8 +203,8 @@ stowage_status stowage_mapping_draw_svg(const stowage_mapping* mapping, char** o
   });
 }
 
-stowage_status stowage_conversion_create(stowage_dtype src_dtype, const stowage_mapping* src,
-                                         stowage_dtype dst_dtype, const stowage_mapping* dst,
+stowage_status stowage_conversion_create(int32_t src_dtype, const stowage_mapping* src,
+                                         int32_t dst_dtype, const stowage_mapping* dst,
                                          const stowage_scalar_map* map, stowage_conversion** out) {
   return guarded([&] {
     stowage_conversion*& to = given(out, "out");

@@ -44,7 +44,7 @@ std::shared_ptr<Device> open_device(const std::string& name) {
 
 }  // namespace stowage::c
 
-extern "C" int stowage_has_part(stowage_part part) {
+extern "C" int stowage_has_part(int32_t part) {
   switch (part) {
 #ifdef STOWAGE_C_HAS_ONNX
     case STOWAGE_PART_ONNX:

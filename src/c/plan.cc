@@ -104,7 +104,7 @@ stowage_status stowage_options_set_threads(stowage_options* options, int threads
   return guarded([&] { given(options, "options").plan.threads = threads; });
 }
 
-stowage_status stowage_options_set_planner(stowage_options* options, stowage_planner planner) {
+stowage_status stowage_options_set_planner(stowage_options* options, int32_t planner) {
   return guarded([&] {
     stowage_options& to = given(options, "options");
     if (planner < STOWAGE_PLANNER_OPTIMAL || planner > STOWAGE_PLANNER_SOURCE) {
@@ -124,7 +124,7 @@ stowage_status stowage_options_set_layout(stowage_options* options, const char* 
 }
 
 stowage_status stowage_options_set_data_format(stowage_options* options, const char* port,
-                                               stowage_data_format format) {
+                                               int32_t format) {
   return guarded([&] {
     stowage_options& to = given(options, "options");
     const std::string name(&given(port, "port"));

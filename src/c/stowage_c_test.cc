@@ -390,8 +390,7 @@ TEST(CInterface, ConversionsAreThoseOfTheLibraryToTheBit) {
     const MappingHandle from = map_of(move.from, move.shape, static_cast<std::size_t>(src_bytes));
     const MappingHandle to = map_of(move.to, move.shape, static_cast<std::size_t>(dst_bytes));
     stowage_conversion* made = nullptr;
-    ASSERT_EQ(stowage_conversion_create(static_cast<stowage_dtype>(move.src), from.get(),
-                                        static_cast<stowage_dtype>(move.dst), to.get(),
+    ASSERT_EQ(stowage_conversion_create(move.src, from.get(), move.dst, to.get(),
                                         move.map ? &told : nullptr, &made),
               STOWAGE_OK)
         << stowage_last_error();
@@ -447,8 +446,7 @@ TEST(CInterface, ConversionsThatCannotBeAreRefused) {
   stowage_conversion* made = nullptr;
   const auto create = [&](int src_type, const MappingHandle& src, int dst_type,
                           const MappingHandle& dst, const stowage_scalar_map* map = nullptr) {
-    return stowage_conversion_create(static_cast<stowage_dtype>(src_type), src.get(),
-                                     static_cast<stowage_dtype>(dst_type), dst.get(), map, &made);
+    return stowage_conversion_create(src_type, src.get(), dst_type, dst.get(), map, &made);
   };
   EXPECT_EQ(create(STOWAGE_F32, four, STOWAGE_F32, other), STOWAGE_USAGE);
   EXPECT_EQ(create(STOWAGE_F32, four, STOWAGE_F32, bytes), STOWAGE_USAGE);
