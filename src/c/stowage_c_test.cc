@@ -26,13 +26,13 @@ TEST(CInterface, KnowsItselfAndItsTypes) {
   }
   EXPECT_EQ(stowage_has_part(static_cast<stowage_part>(99)), 0);
   for (int i = STOWAGE_F32; i <= STOWAGE_BOOL; ++i) {
-    const auto dtype = static_cast<stowage_dtype>(i);
+    const auto dtype = static_cast<std::int32_t>(i);
     EXPECT_EQ(stowage_dtype_name(dtype), dtype_name(static_cast<DType>(i)));
     EXPECT_EQ(stowage_dtype_bytes(dtype),
               static_cast<std::size_t>(dtype_bytes(static_cast<DType>(i))));
   }
-  EXPECT_EQ(stowage_dtype_name(static_cast<stowage_dtype>(13)), nullptr);
-  EXPECT_EQ(stowage_dtype_bytes(static_cast<stowage_dtype>(-1)), 0u);
+  EXPECT_EQ(stowage_dtype_name(13), nullptr);
+  EXPECT_EQ(stowage_dtype_bytes(-1), 0u);
 }
 
 TEST(CInterface, DestroyingNothingIsAllowed) {
@@ -390,7 +390,8 @@ TEST(CInterface, ConversionsAreThoseOfTheLibraryToTheBit) {
     const MappingHandle from = map_of(move.from, move.shape, static_cast<std::size_t>(src_bytes));
     const MappingHandle to = map_of(move.to, move.shape, static_cast<std::size_t>(dst_bytes));
     stowage_conversion* made = nullptr;
-    ASSERT_EQ(stowage_conversion_create(move.src, from.get(), move.dst, to.get(),
+    ASSERT_EQ(stowage_conversion_create(static_cast<std::int32_t>(move.src), from.get(),
+                                        static_cast<std::int32_t>(move.dst), to.get(),
                                         move.map ? &told : nullptr, &made),
               STOWAGE_OK)
         << stowage_last_error();
