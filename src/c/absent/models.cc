@@ -54,13 +54,13 @@ stowage_status stowage_options_set_known(stowage_options*, const char*, const st
 
 stowage_status stowage_options_set_threads(stowage_options*, int) { return absent(); }
 
-stowage_status stowage_options_set_planner(stowage_options*, stowage_planner) { return absent(); }
+stowage_status stowage_options_set_planner(stowage_options*, std::int32_t) { return absent(); }
 
 stowage_status stowage_options_set_layout(stowage_options*, const char*, const char*) {
   return absent();
 }
 
-stowage_status stowage_options_set_data_format(stowage_options*, const char*, stowage_data_format) {
+stowage_status stowage_options_set_data_format(stowage_options*, const char*, std::int32_t) {
   return absent();
 }
 
