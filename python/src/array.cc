@@ -464,13 +464,28 @@ nb::object numpy_dtype(DType dtype) {
   }
 }
 
+/// numpy's memory begins 16 bytes behind a line, where every vector that is stored is in two.
+constexpr std::size_t kLine = 64, kAlignedFrom = 64 << 10;
+
 nb::object new_array(DType dtype, std::span<const std::int64_t> extents, bool zero) {
   nb::object shape = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(extents.size())));
   for (std::size_t i = 0; i < extents.size(); ++i) {
     PyTuple_SetItem(shape.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(extents[i]));
   }
+  const nb::handle make = zero ? numpy().zeros : numpy().empty;
+  auto bytes = static_cast<std::size_t>(dtype_bytes(dtype));
+  for (const std::int64_t n : extents) {
+    if (__builtin_mul_overflow(bytes, n, &bytes)) bytes = 0;  // numpy says that it is too large
+  }
   try {
-    return (zero ? numpy().zeros : numpy().empty)(shape, numpy_dtype(dtype));
+    if (bytes < kAlignedFrom) return make(shape, numpy_dtype(dtype));
+    const nb::object memory =
+        make(bytes + kLine, numpy().dtypes[static_cast<std::size_t>(DType::u8)]);
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(memory.ptr(), &buffer, PyBUF_SIMPLE) != 0) throw nb::python_error();
+    const auto address = reinterpret_cast<std::uintptr_t>(buffer.buf);
+    PyBuffer_Release(&buffer);
+    return numpy().ndarray(shape, numpy_dtype(dtype), memory, (kLine - address % kLine) % kLine);
   } catch (nb::python_error& error) {
     // numpy: "array is too big", "Unable to allocate".
     if (!error.matches(PyExc_MemoryError) && !error.matches(PyExc_ValueError)) throw;

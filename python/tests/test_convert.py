@@ -195,3 +195,11 @@ def test_pack_with_padding():
 def test_wrong_packs(ask, word):
     with pytest.raises(stowage.Error, match=word):
         ask()
+
+
+@pytest.mark.parametrize("bytes_", [1 << 16, (1 << 16) + 16, 1 << 22])
+def test_large_results_begin_at_a_line(bytes_):
+    a = np.arange(bytes_ // 4, dtype=np.float32).reshape(1, 4, 1, -1)
+    got = stowage.convert(a, "NCHW", "NHWC")
+    assert got.ctypes.data % 64 == 0
+    np.testing.assert_array_equal(got, a.transpose(0, 2, 3, 1))
