@@ -119,8 +119,12 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
   }
   if (!cast && !job.fill) choose_across(job, pool);
   if (job.b.count == 0 && pool.count > 0 && pool.loops[0].dim < 0) append(job.b, pool.take(0));
-  job.a.block = std::min(job.a.n, cast ? kMaxBlock : kRunBytes / job.dst_bytes);
-  if (cast && job.a.count > 1 && job.a.loops[0].n <= kMaxBlock) {  // keep the period of parameters
+  const auto* const loops = job.a.loops.data();
+  const bool maps =
+      cast && std::any_of(loops, loops + job.a.count, [](const Loop& l) { return l.ps != 0; });
+  job.a.block =
+      std::min(job.a.n, maps ? kMaxBlock : kRunBytes / std::max(job.src_bytes, job.dst_bytes));
+  if (maps && job.a.count > 1 && job.a.loops[0].n <= kMaxBlock) {  // keep the period of parameters
     job.a.block = std::min(job.a.n, whole_runs(job.a.loops[0].n));
   }
   const std::int64_t row = std::max<std::int64_t>(job.a.block * job.dst_bytes * job.across.n, 1);

@@ -175,22 +175,30 @@ HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
 #define STOWAGE_PACKS_FOUR 1
 
-/// 8-bit integers of four vectors of numbers within their bounds, in order.
+/// Four vectors as 8-bit integers in order. Packing saturates, so that only what no i32 holds must
+/// be bounded before: the upper end, beyond which (and of NaN) the instruction gives the least i32.
 template <class T>
 HWY_INLINE void pack_four(const FloatVec (&v)[4], T* p) {
   constexpr bool kSigned = std::is_signed_v<T>;
 #if HWY_TARGET == HWY_AVX2
-  const auto pack = [&](int i) HWY_ATTR {
-    return _mm256_packs_epi32(_mm256_cvtps_epi32(v[i].raw), _mm256_cvtps_epi32(v[i + 1].raw));
+  const auto integers = [&](int i) HWY_ATTR {
+    __m256 x = v[i].raw;  // the minimum with NaN is its second operand
+    if (kSigned) x = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));
+    return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_set1_ps(hwy::LimitsMax<T>()), x));
   };
+  const auto pack = [&](int i)
+                        HWY_ATTR { return _mm256_packs_epi32(integers(i), integers(i + 1)); };
   const __m256i mixed =
       kSigned ? _mm256_packs_epi16(pack(0), pack(2)) : _mm256_packus_epi16(pack(0), pack(2));
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);  // packs stay within halves
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permutevar8x32_epi32(mixed, order));
 #else
-  const auto pack = [&](int i) HWY_ATTR {
-    return _mm_packs_epi32(_mm_cvtps_epi32(v[i].raw), _mm_cvtps_epi32(v[i + 1].raw));
+  const auto integers = [&](int i) HWY_ATTR {
+    __m128 x = v[i].raw;
+    if (kSigned) x = _mm_and_ps(x, _mm_cmpord_ps(x, x));
+    return _mm_cvtps_epi32(_mm_min_ps(_mm_set1_ps(hwy::LimitsMax<T>()), x));
   };
+  const auto pack = [&](int i) HWY_ATTR { return _mm_packs_epi32(integers(i), integers(i + 1)); };
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), kSigned ? _mm_packs_epi16(pack(0), pack(2))
                                                           : _mm_packus_epi16(pack(0), pack(2)));
 #endif
@@ -275,10 +283,7 @@ struct Narrow {
 
   HWY_INLINE void store_four(const FloatVec (&v)[4], T* p) const {
 #if STOWAGE_PACKS_FOUR
-    if constexpr (sizeof(T) == 1) {
-      const FloatVec bound[4] = {clamp<T>(v[0]), clamp<T>(v[1]), clamp<T>(v[2]), clamp<T>(v[3])};
-      return pack_four(bound, p);
-    }
+    if constexpr (sizeof(T) == 1) return pack_four(v, p);
 #endif
     for (int j = 0; j < 4; ++j, p += hn::Lanes(FloatTag())) store(v[j], p);
   }

@@ -29,13 +29,14 @@ void interleave(const TransposeBlock& t) {
   const Byte* rows[kRows];
   for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
   Byte* const first = t.cols[0];
+  const bool ahead = t.tuning->prefetch_for_write;
   for (std::int64_t next = 0; next < na; next += lanes) {
     const std::int64_t a = std::min(next, na - lanes);
     const auto row = [&](int k) {
       return hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
     };
     Byte* const at = first + a * kRows * E;
-    prefetch_ahead(at, kBlocks * 16 * kRows);
+    if (ahead) prefetch_ahead(at, kBlocks * 16 * kRows);
     T* const to = reinterpret_cast<T*>(at);
     if constexpr (kRows == 2) hn::StoreInterleaved2(row(0), row(1), d, to);
     if constexpr (kRows == 3) hn::StoreInterleaved3(row(0), row(1), row(2), d, to);
@@ -86,10 +87,11 @@ void few_columns(const TransposeBlock& t) {
   const hn::Repartition<Byte, TileTag<kWide, kBlocks> > bytes;
   const auto pattern =
       hn::BitCast(d, hn::LoadDup128(bytes, kOrders[static_cast<std::size_t>(na)].data()));
+  const bool ahead = t.tuning->prefetch_for_write;
   const auto move = [&](const Byte* from, std::int64_t b) HWY_ATTR {
     ArrangedRows<kL, decltype(pattern)> rows(from, kM * run, pattern);
     tile<kWide, kBlocks>(rows, [&](int j, auto v) HWY_ATTR {
-      if (j < na) write<Writing::ahead>(v, d, t.column(j) + b * E);
+      if (j < na) write(v, d, t.column(j) + b * E, ahead);
     });
   };
   // The last piece of a tile reads 16 bytes, whatever it needs.
@@ -141,8 +143,9 @@ void few_rows(const TransposeBlock& t) {
       hn::BitCast(d, hn::LoadDup128(bytes, kOrders[static_cast<std::size_t>(t.nb)].data()));
   const Byte* rows[kP];
   for (int k = 0; k < kP; ++k) rows[k] = t.row(std::min<std::int64_t>(k, t.nb - 1));
+  const bool ahead = t.tuning->prefetch_for_write;
   const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
-    prefetch_ahead(to, kColumns * column);
+    if (ahead) prefetch_ahead(to, kColumns * column);
     hn::Vec<D> x[kP];
     HWY_UNROLL(16)
     for (int k = 0; k < kP; ++k) x[k] = hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
@@ -176,8 +179,9 @@ void one_band(const TransposeBlock& t) {
   const std::int64_t column = t.nb * E;
   const Byte* table[kRows];
   for (int k = 0; k < kRows; ++k) table[k] = t.row(std::min<std::int64_t>(k, t.nb - 1));
+  const bool ahead = t.tuning->prefetch_for_write;
   const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
-    prefetch_ahead(to, kL * column);
+    if (ahead) prefetch_ahead(to, kL * column);
     AnyRows<kL> rows{table, a * E};
     Byte* const first = to;
     tile<E, kB>(rows, [&](int, auto v) HWY_ATTR {
@@ -236,10 +240,11 @@ void join_rows(const TransposeBlock& t) {
   static constexpr Shuffle<kN> kShuffle([](int i) { return i % kN * 16 + i / kN; });
   const Byte* rows[kN];
   for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
+  const bool ahead = t.tuning->prefetch_for_write;
   for (std::int64_t next = 0; next < t.na; next += 16) {
     const std::int64_t a = std::min(next, t.na - 16);
     Byte* const to = t.cols[0] + a * kN * 4;
-    prefetch_ahead(to, kN * 64);
+    if (ahead) prefetch_ahead(to, kN * 64);
     __m512i x[kN];
     HWY_UNROLL(8)
     for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(rows[k] + a * 4);
@@ -253,6 +258,7 @@ template <int kN>
 void part_columns(const TransposeBlock& t) {
   static constexpr Shuffle<kN> kShuffle([](int i) { return i % 16 * kN + i / 16; });
   const hn::FixedTag<std::uint32_t, 16> d;
+  const bool ahead = t.tuning->prefetch_for_write;
   for (std::int64_t next = 0; next < t.nb; next += 16) {
     const std::int64_t b = std::min(next, t.nb - 16);
     const Byte* const from = t.row(0) + b * kN * 4;
@@ -261,16 +267,16 @@ void part_columns(const TransposeBlock& t) {
     for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(from + k * 64);
     HWY_UNROLL(8)
     for (int k = 0; k < kN; ++k)
-      write<Writing::ahead>(hn::Vec<decltype(d)>{kShuffle(x, k)}, d, t.column(k) + b * 4);
+      write(hn::Vec<decltype(d)>{kShuffle(x, k)}, d, t.column(k) + b * 4, ahead);
   }
 }
 
 /// Eight columns of 4 bytes whose rows follow each other without a gap: half a square.
-template <Writing kWriting>
-void part_eight_as(const TransposeBlock& t) {
+inline void part_eight(const TransposeBlock& t) {
   const TileTag<4, kBlocks> d;
   using V = hn::Vec<TileTag<4, kBlocks> >;
   constexpr std::int64_t kRow = 32;
+  const bool ahead = t.tuning->prefetch_for_write;
   for (std::int64_t next = 0; next < t.nb; next += 16) {
     const std::int64_t b = std::min(next, t.nb - 16);
     const Byte* from = t.row(0) + b * kRow;
@@ -286,14 +292,9 @@ void part_eight_as(const TransposeBlock& t) {
     for (int half = 0; half < 2; ++half) {
       shuffle_rows<4>(d, x[half]);
       HWY_UNROLL(4)
-      for (int k = 0; k < 4; ++k) write<kWriting>(x[half][k], d, t.column(4 * half + k) + b * 4);
+      for (int k = 0; k < 4; ++k) write(x[half][k], d, t.column(4 * half + k) + b * 4, ahead);
     }
   }
-}
-
-inline void part_eight(const TransposeBlock& t) {
-  t.tuning->prefetch_for_write ? part_eight_as<Writing::ahead>(t)
-                               : part_eight_as<Writing::plain>(t);
 }
 
 /// Two rows of elements of 16 bytes, whose columns follow each other without a gap.
@@ -328,12 +329,16 @@ template <int E>
 void three_columns(const TransposeBlock& t) {
   using T = typename Element<E>::Type;
   const hn::ScalableTag<T> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t next = 0; next < t.nb; next += lanes) {
-    const std::int64_t b = std::min(next, t.nb - lanes);
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d)), nb = t.nb;
+  const Byte* const from = t.row(0);  // bytes may alias t
+  Byte* const to[3] = {t.column(0), t.column(1), t.column(2)};
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < nb; next += lanes) {
+    const std::int64_t b = std::min(next, nb - lanes);
     hn::Vec<decltype(d)> v[3];
-    hn::LoadInterleaved3(d, reinterpret_cast<const T*>(t.row(0) + b * 3 * E), v[0], v[1], v[2]);
-    for (int a = 0; a < 3; ++a) write<Writing::ahead>(v[a], d, t.column(a) + b * E);
+    hn::LoadInterleaved3(d, reinterpret_cast<const T*>(from + b * 3 * E), v[0], v[1], v[2]);
+    HWY_UNROLL(3)
+    for (int a = 0; a < 3; ++a) write(v[a], d, to[a] + b * E, ahead);
   }
 }
 

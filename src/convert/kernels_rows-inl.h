@@ -110,6 +110,9 @@ constexpr Transposes<E>::Transposes() {
     add("interleave", Number::rows, fits_interleave<E, 3>, interleave<E, 3>);
     add("interleave", Number::rows, fits_interleave<E, 4>, interleave<E, 4>);
   }
+  // Vectors of 64 bytes take too many steps to part elements of a byte or two so.
+  if constexpr (E <= 2 && kBlocks <= 2)
+    add("deinterleave", Number::columns, fits_columns<E, 3>, three_columns<E>);
   if constexpr (E == 1) add("spread", Number::columns, fits_few_columns<E, 2>, few_columns<E, 8>);
   if constexpr (E <= 2) add("spread", Number::columns, fits_few_columns<E, 4>, few_columns<E, 4>);
   if constexpr (E <= 4) add("spread", Number::columns, fits_few_columns<E, 8>, few_columns<E, 2>);

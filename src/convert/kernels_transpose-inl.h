@@ -61,6 +61,12 @@ HWY_INLINE void write(V v, D d, Byte* to) {
   if constexpr (kWriting == Writing::ahead) prefetch_for_write(to + sizeof(V));
 }
 
+template <class V, class D>
+HWY_INLINE void write(V v, D d, Byte* to, bool ahead) {
+  write<Writing::plain>(v, d, to);
+  if (ahead) prefetch_for_write(to + sizeof(V));
+}
+
 /// kB * 16 / E rows from b, all columns; at least a tile of them. Stores wait for their lines in
 /// order, so that each line that is late holds up all: it pays to prefetch the lines of the next
 /// band.
@@ -71,7 +77,8 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
   const std::int64_t na = t.na, stride = t.col_stride;
   if (stride != 0) {
     Byte* to = t.cols[0] + b * E;
-    const bool first_band = kWriting == Writing::plain && b == 0 && stride == t.nb * E;
+    const bool first_band =
+        t.tuning->prefetch_for_write && kWriting == Writing::plain && b == 0 && stride == t.nb * E;
     const auto run = [&](Rows& from) HWY_ATTR {
       if (first_band) prefetch_ahead(to, kL * stride);
       tile<E, kB>(from, [&](int, auto v) HWY_ATTR {
@@ -97,10 +104,11 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
     if (rest <= kL / 2) return finish(std::integral_constant<int, std::max<int>(kL / 2, 1)>());
     finish(std::integral_constant<int, kL>());
   } else {
+    const bool ahead = t.tuning->prefetch_for_write;
     const auto run = [&](Rows& from, Byte* const* columns) HWY_ATTR {
       tile<E, kB>(from, [&](int j, auto v) HWY_ATTR {
         Byte* const to = columns[j] + b * E;
-        write<Writing::ahead>(v, d, to);
+        write(v, d, to, ahead);
       });
     };
     for (std::int64_t a = kL; a <= na; a += kL) {
@@ -205,9 +213,9 @@ inline bool for_squares(const TransposeBlock& t, std::int64_t n) {
 template <int E, int kB, class Rows>
 HWY_INLINE void band_narrow(const TransposeBlock& t, std::int64_t b, Rows rows) {
   const TileTag<E, kB> d;
+  const bool ahead = t.tuning->prefetch_for_write;
   tile<E, kB>(rows, [&](int j, auto v) HWY_ATTR {
-    if (j >= t.na) return;
-    write<Writing::ahead>(v, d, t.column(j) + b * E);
+    if (j < t.na) write(v, d, t.column(j) + b * E, ahead);
   });
 }
 
@@ -220,10 +228,10 @@ void band_wide(const TransposeBlock& t, std::int64_t b) {
   const hn::Half<TileTag<E, 2> > half;
   const Byte* rows[kL];
   for (int k = 0; k < kL; ++k) rows[k] = t.row(b + k);
+  const bool ahead = t.tuning->prefetch_for_write && b == 0 && t.col_stride == t.nb * E;
   for (std::int64_t next = 0; next < t.na; next += 2 * kL) {
     const std::int64_t a = std::min(next, t.na - 2 * kL);
-    if (b == 0 && t.col_stride == t.nb * E)
-      prefetch_ahead(t.cols[0] + a * t.col_stride, 2 * kL * t.col_stride);
+    if (ahead) prefetch_ahead(t.cols[0] + a * t.col_stride, 2 * kL * t.col_stride);
     hn::Vec<TileTag<E, 2> > x[kL];
     HWY_UNROLL(16)
     for (int k = 0; k < kL; ++k) x[k] = hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
@@ -272,17 +280,18 @@ void band(const TransposeBlock& t, std::int64_t b) {
   }
   if (t.na >= kL) {
     const std::int64_t last = (t.na - kL) * E;
+    const bool ahead = t.tuning->prefetch_for_write && far_columns(t.col_stride);
     if (t.row_stride != 0) {
       using Rows = EvenRows<kL>;
       const Rows first(t.row(b), t.row_stride), end(t.row(b) + last, t.row_stride);
       if (t.na % kL == 0 && can_stream(t, t.cols[0] + b * E, kB * 16))
         return band_tiles<E, kB, Writing::stream>(t, b, first, end);
-      if (far_columns(t.col_stride)) return band_tiles<E, kB, Writing::ahead>(t, b, first, end);
+      if (ahead) return band_tiles<E, kB, Writing::ahead>(t, b, first, end);
       return band_tiles<E, kB, Writing::plain>(t, b, first, end);
     }
     using Rows = AnyRows<kL>;
     const Rows first{t.rows + b, 0}, end{t.rows + b, last};
-    if (far_columns(t.col_stride)) return band_tiles<E, kB, Writing::ahead>(t, b, first, end);
+    if (ahead) return band_tiles<E, kB, Writing::ahead>(t, b, first, end);
     return band_tiles<E, kB, Writing::plain>(t, b, first, end);
   }
   if (t.row_stride > 0 && t.src_end - t.row(b + kRows - 1) >= 16) {
@@ -371,6 +380,14 @@ inline std::int64_t streams_of(const Tuning& tuning, std::int64_t distance, std:
   return std::max<std::int64_t>(std::min<std::int64_t>(streams, caches.l1_ways), least);
 }
 
+/// How many rows of the block are walked at once: all of them, if they are not many more than the
+/// streams, where a panel's columns would end in the middle of a line that the next goes over
+/// again.
+inline std::int64_t rows_of_panel(const TransposeBlock& t, std::int64_t square) {
+  const std::int64_t streams = streams_of(*t.tuning, t.row_stride, square);
+  return t.col_stride % kLine != 0 && t.nb <= 3 * streams ? t.nb : round_up(streams, square);
+}
+
 /// Whether `panels` pay: columns near each other, or by whole lines apart, so that no store is in
 /// two lines that are both still to come, and farther than rows or filled by one store each.
 inline bool for_panels(const TransposeBlock& t) {
@@ -400,7 +417,7 @@ void panels(const TransposeBlock& t) {
   const Byte* const* const rows = t.rows;
   Byte* const columns = t.cols[0];
   if (distance > stride || (!kEven && stride <= kNear)) {
-    const std::int64_t panel = round_up(streams_of(*t.tuning, distance, kN), kN);
+    const std::int64_t panel = rows_of_panel(t, kN);
     for (std::int64_t first = 0; first < nb; first += panel) {
       const std::int64_t end = std::min(first + panel, nb);
       for (std::int64_t a = 0; a < na; a += kN) {
@@ -453,8 +470,9 @@ void bands(const TransposeBlock& t) {
   if (b == 0 && even && crowd && !once && !crowded(t.row_stride, kL * kB))
     b = t.na % kL == 0 && can_stream(t, t.cols[0], kB * 16)
             ? columns_first<E, kB, Writing::stream>(t)
-        : t.size == Size::small ? columns_first<E, kB, Writing::plain>(t)
-                                : columns_first<E, kB, Writing::ahead>(t);
+        : t.size == Size::small || !t.tuning->prefetch_for_write
+            ? columns_first<E, kB, Writing::plain>(t)
+            : columns_first<E, kB, Writing::ahead>(t);
   for (; b + kL * kB <= t.nb; b += kL * kB) band<E, kB>(t, b);
   // The rest is taken again from the end, with the narrowest band that holds it.
   const std::int64_t rest = t.nb - b;
