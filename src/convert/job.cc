@@ -143,8 +143,14 @@ std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all, const Tunin
   return std::clamp(room, kMostBytes, kMostOfPanels);
 }
 
-/// A unit touches at most `most` bytes.
-void choose_blocks(Job& job, bool cast, std::int64_t most) noexcept {
+/// How long rows are that are cast before or after a transposition: longer for prefetchers that
+/// follow few streams. 64 of them, of bytes, are what scratch memory takes.
+constexpr std::int64_t cast_row(const Tuning& tuning) noexcept {
+  return tuning.streams > 0 ? kMaxBlock / 2 : kMaxBlock / 4;
+}
+
+/// A unit touches at most `most` bytes; rows are cast that are `cast_row` long, if not 0.
+void choose_blocks(Job& job, std::int64_t cast_row, std::int64_t most) noexcept {
   const std::int64_t element = std::max(job.src_bytes, job.dst_bytes);
   // Four lines in either direction; what the shorter side leaves goes to the longer one.
   std::int64_t side = 4 * kLine / element;
@@ -162,12 +168,14 @@ void choose_blocks(Job& job, bool cast, std::int64_t most) noexcept {
   const std::int64_t least = most / element;
   if (a * b < least) a = grow(job.a, a, least / b);
   if (a * b < least) b = grow(job.b, b, least / a);
-  if (cast) {  // whole rows are cast, on that side of the transposition where elements are narrow
+  if (cast_row >
+      0) {  // whole rows are cast, on that side of the transposition where elements are narrow
     const bool along_b = job.src_bytes <= job.dst_bytes;
     std::int64_t& row = along_b ? b : a;
     std::int64_t& rows = along_b ? a : b;
-    row = grow(along_b ? job.b : job.a, row, kMaxBlock / 4);
-    rows = std::clamp<std::int64_t>(most / row / std::min(job.src_bytes, job.dst_bytes), 1, rows);
+    row = grow(along_b ? job.b : job.a, row, cast_row);
+    const std::int64_t narrow = std::min(job.src_bytes, job.dst_bytes);
+    rows = std::clamp<std::int64_t>(64 * cast_row / row / narrow, 1, rows);
   }
   job.a.block = a;
   job.b.block = b;
@@ -202,7 +210,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   grow_destination(job.b, pool, job.dst_bytes, kLine);
   grow_source(job.a, pool, job.src_bytes, 4 * kLine);
   grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
-  choose_blocks(job, cast, most_bytes(job, cast, all, tuning));
+  choose_blocks(job, cast ? cast_row(tuning) : 0, most_bytes(job, cast, all, tuning));
   if (!cast) choose_repeats(job, pool);
 }
 
@@ -222,7 +230,7 @@ void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
   if (ib >= 0) append(job.b, pool.loops[ib]);
   if (std::max(ia, ib) >= 0) pool.take(std::max(ia, ib));
   if (std::min(ia, ib) >= 0) pool.take(std::min(ia, ib));
-  choose_blocks(job, false, kMostBytes);
+  choose_blocks(job, 0, kMostBytes);
 }
 
 /// The kernels of a whole unit, whose rows all have a source.

@@ -88,10 +88,12 @@ void few_columns(const TransposeBlock& t) {
   const auto pattern =
       hn::BitCast(d, hn::LoadDup128(bytes, kOrders[static_cast<std::size_t>(na)].data()));
   const bool ahead = t.tuning->prefetch_for_write;
+  Byte* to[kL];  // bytes may alias t
+  for (int j = 0; j < kL; ++j) to[j] = j < na ? t.column(j) : nullptr;
   const auto move = [&](const Byte* from, std::int64_t b) HWY_ATTR {
     ArrangedRows<kL, decltype(pattern)> rows(from, kM * run, pattern);
     tile<kWide, kBlocks>(rows, [&](int j, auto v) HWY_ATTR {
-      if (j < na) write(v, d, t.column(j) + b * E, ahead);
+      if (j < na) write(v, d, to[j] + b * E, ahead);
     });
   };
   // The last piece of a tile reads 16 bytes, whatever it needs.

@@ -30,8 +30,8 @@ TEST(ConvertKernels, NamesItsKernel) {
   EXPECT_EQ(
       kernel("n c/16 h w c%16", "c/16 n h w c%16", "n=2,c=64,h=9,w=9", DType::f32, DType::f32),
       "copy");
-  EXPECT_EQ(kernel("n h w c", "n c h w", "n=1,c=3,h=9,w=9", DType::u8, DType::f32),
-            "u8->f32 spread 3");
+  EXPECT_EQ(kernel("n h w c", "n c h w", "n=1,c=5,h=9,w=9", DType::u8, DType::f32),
+            "u8->f32 spread 5");
   // Few columns, yet each of 16 bytes: tiles do it.
   EXPECT_EQ(kernel("n c/4 h w c%4", "n c h w", "n=1,c=4,h=9,w=9", DType::f32, DType::f32),
             "transpose 4");

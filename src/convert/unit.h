@@ -69,7 +69,7 @@ class UnitRunner {
   RowMap map_of_runs(const Chain& chain, std::int64_t start, std::int64_t n, std::int64_t base,
                      std::int64_t run) noexcept;
 
-  static constexpr std::size_t kScratchBytes = 24 * 1024 + 64;
+  static constexpr std::size_t kScratchBytes = 40 * 1024 + 64;
 
   const Job& job_;
   const RowCast& cast_;
