@@ -326,21 +326,111 @@ inline void part_blocks(const TransposeBlock& t) {
 }
 #endif
 
-/// One row of three columns, interleaved, becomes three.
+#if HWY_TARGET == HWY_AVX2
+/// Two or four rows of elements of 16 bytes, whose columns follow each other without a gap.
+template <int kRows>
+void join_blocks(const TransposeBlock& t) {
+  const TileTag<16, 2> d;
+  const std::int64_t na = t.na;
+  const Byte* rows[kRows];
+  for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
+  Byte* const first = t.cols[0];
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < na; next += 2) {
+    const std::int64_t a = std::min(next, na - 2);
+    Byte* const to = first + a * kRows * 16;
+    if (ahead) prefetch_ahead(to, kRows * 32);
+    HWY_UNROLL(2)
+    for (int k = 0; k < kRows; k += 2) {
+      const auto load = [&](int row) HWY_ATTR {
+        return hn::LoadU(d, reinterpret_cast<const std::uint64_t*>(rows[row] + a * 16));
+      };
+      const auto x = load(k), y = load(k + 1);
+      write<Writing::plain>(hn::ConcatLowerLower(d, y, x), d, to + k * 16);
+      write<Writing::plain>(hn::ConcatUpperUpper(d, y, x), d, to + (kRows + k) * 16);
+    }
+  }
+}
+
+/// Two or four columns of elements of 16 bytes, whose rows follow each other without a gap.
+template <int kColumns>
+void part_blocks(const TransposeBlock& t) {
+  const TileTag<16, 2> d;
+  constexpr std::int64_t kRow = kColumns * 16;
+  const std::int64_t nb = t.nb;
+  const Byte* const first = t.row(0);
+  Byte* columns[kColumns];
+  for (int k = 0; k < kColumns; ++k) columns[k] = t.column(k);
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < nb; next += 2) {
+    const std::int64_t b = std::min(next, nb - 2);
+    const Byte* const from = first + b * kRow;
+    HWY_UNROLL(2)
+    for (int k = 0; k < kColumns; k += 2) {
+      const auto load = [&](std::int64_t at) HWY_ATTR {
+        return hn::LoadU(d, reinterpret_cast<const std::uint64_t*>(from + at));
+      };
+      const auto x = load(k * 16), y = load(kRow + k * 16);
+      write(hn::ConcatLowerLower(d, y, x), d, columns[k] + b * 16, ahead);
+      write(hn::ConcatUpperUpper(d, y, x), d, columns[k + 1] + b * 16, ahead);
+    }
+  }
+}
+
+/// As many rows, at equal distances, as a square has; columns follow each other without a gap.
 template <int E>
-void three_columns(const TransposeBlock& t) {
+void join_squares(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kBlocks * 16 / E, kColumn = kN * E;
+  const std::int64_t na = t.na, stride = t.row_stride;
+  const Byte* const from = t.row(0);
+  Byte* const to = t.column(0);
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < na; next += kN) {
+    const std::int64_t a = std::min(next, na - kN);
+    if (ahead) prefetch_ahead(to + a * kColumn, kN * kColumn);
+    square<E, Writing::plain>(EvenRows<16 / E>(from + a * E, stride), to + a * kColumn, kColumn);
+  }
+}
+
+/// As many columns, at equal distances, as a square has; rows follow each other without a gap.
+template <int E, Writing kWriting>
+void part_squares_as(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kBlocks * 16 / E, kRow = kN * E;
+  const std::int64_t nb = t.nb, stride = t.col_stride;
+  const Byte* const from = t.row(0);
+  Byte* const to = t.column(0);
+  for (std::int64_t next = 0; next < nb; next += kN) {
+    const std::int64_t b = std::min(next, nb - kN);
+    square<E, kWriting>(EvenRows<16 / E>(from + b * kRow, kRow), to + b * E, stride);
+  }
+}
+
+template <int E>
+void part_squares(const TransposeBlock& t) {
+  t.tuning->prefetch_for_write ? part_squares_as<E, Writing::ahead>(t)
+                               : part_squares_as<E, Writing::plain>(t);
+}
+#endif
+
+/// One row of kColumns columns, interleaved, becomes as many.
+template <int E, int kColumns>
+void deinterleave(const TransposeBlock& t) {
   using T = typename Element<E>::Type;
   const hn::ScalableTag<T> d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d)), nb = t.nb;
-  const Byte* const from = t.row(0);  // bytes may alias t
-  Byte* const to[3] = {t.column(0), t.column(1), t.column(2)};
+  const Byte* const from = t.row(0);
+  Byte* to[kColumns];  // bytes may alias t
+  for (int a = 0; a < kColumns; ++a) to[a] = t.column(a);
   const bool ahead = t.tuning->prefetch_for_write;
   for (std::int64_t next = 0; next < nb; next += lanes) {
     const std::int64_t b = std::min(next, nb - lanes);
-    hn::Vec<decltype(d)> v[3];
-    hn::LoadInterleaved3(d, reinterpret_cast<const T*>(from + b * 3 * E), v[0], v[1], v[2]);
-    HWY_UNROLL(3)
-    for (int a = 0; a < 3; ++a) write(v[a], d, to[a] + b * E, ahead);
+    hn::Vec<decltype(d)> v[kColumns];
+    const T* const at = reinterpret_cast<const T*>(from + b * kColumns * E);
+    if constexpr (kColumns == 2) hn::LoadInterleaved2(d, at, v[0], v[1]);
+    if constexpr (kColumns == 3) hn::LoadInterleaved3(d, at, v[0], v[1], v[2]);
+    if constexpr (kColumns == 4) hn::LoadInterleaved4(d, at, v[0], v[1], v[2], v[3]);
+    HWY_UNROLL(4)
+    for (int a = 0; a < kColumns; ++a) write(v[a], d, to[a] + b * E, ahead);
   }
 }
 

@@ -91,6 +91,18 @@ bool fits_columns(const TransposeBlock& t) {
   return dense_rows<E>(t) && t.na == kColumns;
 }
 
+/// As many rows as a square has, at equal distances.
+template <int E>
+bool fits_square_rows(const TransposeBlock& t) {
+  return dense_columns<E>(t) && t.nb == kVector<E> && t.row_stride != 0;
+}
+
+/// As many columns as a square has, at equal distances.
+template <int E>
+bool fits_square_columns(const TransposeBlock& t) {
+  return dense_rows<E>(t) && t.na == kVector<E> && t.col_stride != 0;
+}
+
 template <int E, int kMost>
 bool fits_few_rows(const TransposeBlock& t) {
   return dense_columns<E>(t) && t.nb > 4 && t.nb <= kMost && t.nb * E <= 16;
@@ -110,14 +122,22 @@ constexpr Transposes<E>::Transposes() {
     add("interleave", Number::rows, fits_interleave<E, 3>, interleave<E, 3>);
     add("interleave", Number::rows, fits_interleave<E, 4>, interleave<E, 4>);
   }
-  // Vectors of 64 bytes take too many steps to part elements of a byte or two so.
-  if constexpr (E <= 2 && kBlocks <= 2)
-    add("deinterleave", Number::columns, fits_columns<E, 3>, three_columns<E>);
-  if constexpr (E == 1) add("spread", Number::columns, fits_few_columns<E, 2>, few_columns<E, 8>);
-  if constexpr (E <= 2) add("spread", Number::columns, fits_few_columns<E, 4>, few_columns<E, 4>);
-  if constexpr (E <= 4) add("spread", Number::columns, fits_few_columns<E, 8>, few_columns<E, 2>);
+  // Vectors of 64 bytes take more steps than whole columns do.
+  constexpr bool parted = kBlocks <= 2;
+  if constexpr (parted && E <= 8)
+    add("deinterleave", Number::columns, fits_columns<E, 2>, deinterleave<E, 2>);
+  if constexpr (parted && E <= 2) {
+    add("deinterleave", Number::columns, fits_columns<E, 3>, deinterleave<E, 3>);
+    add("deinterleave", Number::columns, fits_columns<E, 4>, deinterleave<E, 4>);
+  }
+  if constexpr (!parted && E == 1)
+    add("spread", Number::columns, fits_few_columns<E, 2>, few_columns<E, 8>);
+  if constexpr (!parted && E <= 2)
+    add("spread", Number::columns, fits_few_columns<E, 4>, few_columns<E, 4>);
+  if constexpr (E == 1 || (!parted && E <= 4))
+    add("spread", Number::columns, fits_few_columns<E, 8>, few_columns<E, 2>);
   if constexpr (E == 4 || E == 8)
-    add("deinterleave", Number::columns, fits_columns<E, 3>, three_columns<E>);
+    add("deinterleave", Number::columns, fits_columns<E, 3>, deinterleave<E, 3>);
   if constexpr (E <= 2) add("press", Number::rows, fits_few_rows<E, 8>, few_rows<E, 8>);
   if constexpr (E == 1) add("press", Number::rows, fits_few_rows<E, 16>, few_rows<E, 16>);
 #if HWY_TARGET <= HWY_AVX3
@@ -135,6 +155,17 @@ constexpr Transposes<E>::Transposes() {
     add("join", Number::rows, fits_interleave<E, 2>, join_blocks);
     add("part", Number::columns, fits_columns<E, 2>, part_blocks);
   }
+#endif
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (E == 16) {
+    add("join", Number::rows, fits_interleave<E, 2>, join_blocks<2>);
+    add("join", Number::rows, fits_interleave<E, 4>, join_blocks<4>);
+    add("part", Number::columns, fits_columns<E, 2>, part_blocks<2>);
+    add("part", Number::columns, fits_columns<E, 4>, part_blocks<4>);
+  }
+  if constexpr (E == 4) add("join", Number::rows, fits_square_rows<E>, join_squares<E>);
+  if constexpr (E == 4 || E == 8)
+    add("part", Number::columns, fits_square_columns<E>, part_squares<E>);
 #endif
   constexpr bool joined = HWY_TARGET <= HWY_AVX3 && E == 4;
   if constexpr (E <= 4 && kBlocks > 1 && !joined) {

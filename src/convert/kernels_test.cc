@@ -25,7 +25,7 @@ TEST(ConvertKernels, NamesItsKernel) {
   };
   EXPECT_EQ(kernel("n c h w", "n h w c", "n=1,c=64,h=9,w=9", DType::f32, DType::f32),
             "transpose 4");
-  EXPECT_EQ(kernel("n c/4 h w c%4", "n c/16 h w c%16", "n=1,c=64,h=9,w=9", DType::f32, DType::f32),
+  EXPECT_EQ(kernel("n c/4 h w c%4", "n h w c", "n=1,c=64,h=9,w=9", DType::f32, DType::f32),
             "transpose 16");
   EXPECT_EQ(
       kernel("n c/16 h w c%16", "c/16 n h w c%16", "n=2,c=64,h=9,w=9", DType::f32, DType::f32),
