@@ -13,8 +13,10 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/deploy.h"
+#include "cli/io/file.h"
 #include "cli/model.h"
 #include "cli/plan_files.h"
+#include "cli/trace.h"
 #include "stowage/plan.h"
 
 namespace stowage::cli {
@@ -24,10 +26,16 @@ constexpr int kMostRuns = 1'000'000;
 
 struct BenchOptions : ModelOptions {
   std::string deploy, deployed_model;
-  PlanFiles files;  ///< with the times of steps
+  PlanFiles files;    ///< with the times of steps
+  std::string trace;  ///< the file to write, or empty
   int runs = 20, warmup = 3;
   bool json = false, layers = false;
 };
+
+/// The time of each step is asked for, not only what all conversions take.
+bool wants_steps(const BenchOptions& options) {
+  return options.layers || options.files.any() || !options.trace.empty();
+}
 
 /// Deterministic noise: f32 between -1 and 1, other types 0 or 1, which every index allows.
 class Noise {
@@ -79,7 +87,9 @@ struct Times {
 struct Samples {
   std::vector<double> whole, ports;
   double first = 0;
-  std::vector<double> layers;  ///< microseconds of each step, a median
+  std::vector<std::vector<double>>
+      steps;                   ///< microseconds of each step, for each run under profile
+  std::vector<double> layers;  ///< the median of each step
   double convert = 0;          ///< milliseconds of those that convert
 };
 
@@ -118,7 +128,7 @@ class Bench {
       samples.whole.push_back(times.whole);
       samples.ports.push_back(times.ports);
     }
-    profile(std::min(options.runs, options.layers || options.files.any() ? 20 : 5), samples);
+    profile(std::min(options.runs, wants_steps(options) ? 20 : 5), samples);
     return samples;
   }
 
@@ -140,15 +150,17 @@ class Bench {
 
   /// In runs of their own, for the clock between steps takes time itself.
   void profile(int runs, Samples& samples) {
-    std::vector<std::vector<double>> all(plan_.steps.size());
     session_.profile(true);
     for (int r = 0; r < runs; ++r) {
       session_.run();
-      for (std::size_t i = 0; i < all.size(); ++i) all[i].push_back(session_.step_us()[i]);
+      const auto times = session_.step_us();
+      samples.steps.emplace_back(times.begin(), times.end());
     }
     session_.profile(false);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      samples.layers.push_back(median(all[i]));
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      std::vector<double> all;
+      for (const std::vector<double>& run : samples.steps) all.push_back(run[i]);
+      samples.layers.push_back(median(std::move(all)));
       const bool converts = plan_.steps[i].kind == PlanReport::Step::Kind::convert;
       if (converts) samples.convert += samples.layers[i] / 1e3;
     }
@@ -159,7 +171,30 @@ class Bench {
   std::vector<Tensor> inputs_, outputs_;
 };
 
-/// Every step with its share, in the order in which they run.
+/// What is spent in a kernel, or in all conversions.
+struct KernelTime {
+  std::string kernel;
+  int steps = 0;
+  double us = 0;
+};
+
+/// The slowest first.
+std::vector<KernelTime> kernel_times(const PlanReport& plan, const std::vector<double>& layers) {
+  std::vector<KernelTime> out;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const PlanReport::Step& step = plan.steps[i];
+    const bool convert = step.kind == PlanReport::Step::Kind::convert;
+    const std::string kernel = convert ? "convert" : step.kernel;
+    auto known = std::ranges::find(out, kernel, &KernelTime::kernel);
+    if (known == out.end()) known = out.insert(out.end(), {kernel});
+    ++known->steps;
+    known->us += layers[i];
+  }
+  std::ranges::stable_sort(out, std::greater(), &KernelTime::us);
+  return out;
+}
+
+/// Every step with its share, in the order in which they run, and the sums of each kernel.
 std::string layers_text(const PlanReport& plan, const std::vector<double>& layers) {
   const double sum = std::max(std::accumulate(layers.begin(), layers.end(), 0.0), 1e-9);
   std::string out;
@@ -170,7 +205,13 @@ std::string layers_text(const PlanReport& plan, const std::vector<double>& layer
         fmt::format("{:10.1f} us {:5.1f} %  {:<18} {:<18} {}\n", layers[i], 100 * layers[i] / sum,
                     convert ? "convert" : step.kernel, step.op, one_line(step.name));
   }
-  return out + fmt::format("{:10.1f} us in all\n", sum);
+  out += fmt::format("{:10.1f} us in all\n", sum);
+  for (const KernelTime& kernel : kernel_times(plan, layers)) {
+    out +=
+        fmt::format("{:10.1f} us {:5.1f} %  {:<18} {} step{}\n", kernel.us, 100 * kernel.us / sum,
+                    kernel.kernel, kernel.steps, kernel.steps == 1 ? "" : "s");
+  }
+  return out;
 }
 
 Json layers_json(const PlanReport& plan, const std::vector<double>& layers) {
@@ -202,7 +243,7 @@ int run(BenchOptions options, std::ostream& out) {
   ModelPorts model = model_ports(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
   check_device(options, false);
-  options.profile = options.layers || options.files.any();
+  options.profile = wants_steps(options);
   open_device(options);
   if (deployment.has_value() && !options.json) out << deployment_notes(*deployment, options);
   const auto bind = [&] {
@@ -218,7 +259,13 @@ int run(BenchOptions options, std::ostream& out) {
   const double average = std::accumulate(samples.whole.begin(), samples.whole.end(), 0.0) /
                          static_cast<double>(samples.whole.size());
   const std::string name = model_name(options.model);
-  const std::string wrote = write_plan_files(options.files, plan, name, samples.layers);
+  std::string wrote = write_plan_files(options.files, plan, name, samples.layers);
+  if (!options.trace.empty()) {
+    OutputFile file(options.trace);
+    file.write(json_text(trace(plan, name, samples.steps)));
+    file.commit();
+    wrote += text("wrote ", one_line(options.trace), "\n");
+  }
   if (!options.json) {
     out << wrote
         << fmt::format(
@@ -246,7 +293,13 @@ int run(BenchOptions options, std::ostream& out) {
   json["arena_bytes"] = plan.arena_bytes;
   json["weight_bytes"] = plan.weight_bytes;
   json["planner"] = plan.planner;
-  if (options.layers) json["layers"] = layers_json(plan, samples.layers);
+  if (options.layers) {
+    json["layers"] = layers_json(plan, samples.layers);
+    for (const KernelTime& kernel : kernel_times(plan, samples.layers)) {
+      json["kernels"].push_back(
+          {{"kernel", kernel.kernel}, {"steps", kernel.steps}, {"us", kernel.us}});
+    }
+  }
   out << json_text(json) << "\n";
   return 0;
 }
@@ -273,6 +326,11 @@ Command add_bench(CLI::App& app, const Streams& streams) {
                     "makes a run a little slower");
   command->add_flag("--json", options->json, "Print JSON and nothing else");
   add_plan_files(command, options->files, "; with the measured time of each step");
+  command
+      ->add_option("--trace", options->trace,
+                   "Write up to 20 runs in Chrome's trace format, for ui.perfetto.dev: each step "
+                   "and conversion with its layouts, and how much of the arena is in use")
+      ->type_name("FILE");
   std::ostream& out = streams.out;
   return {command, [options, &out] { return run(*options, out); }};
 }
