@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,13 +24,16 @@ namespace stowage::cli {
 namespace {
 
 constexpr int kMostRuns = 1'000'000;
+constexpr double kMostMinutes = 24 * 60;
 
 struct BenchOptions : ModelOptions {
   std::string deploy, deployed_model;
-  PlanFiles files;    ///< with the times of steps
-  std::string trace;  ///< the file to write, or empty
+  PlanFiles files;          ///< with the times of steps
+  std::string trace;        ///< the file to write, or empty
+  std::string thread_list;  ///< as --threads has it, or empty
   int runs = 20, warmup = 3;
-  bool json = false, layers = false;
+  double minutes = 0;  ///< 0: as long as `runs` take
+  bool json = false, csv = false, layers = false;
 };
 
 /// The time of each step is asked for, not only what all conversions take.
@@ -123,7 +127,13 @@ class Bench {
     Samples samples;
     samples.first = once().whole;
     for (int i = 1; i < options.warmup; ++i) once();
-    for (int i = 0; i < options.runs; ++i) {
+    const Stopwatch watch;
+    const auto goes_on = [&](int run) {
+      return options.minutes > 0
+                 ? run == 0 || (watch.ms() < options.minutes * 60e3 && run < kMostRuns)
+                 : run < options.runs;
+    };
+    for (int i = 0; goes_on(i); ++i) {
       const Times times = once();
       samples.whole.push_back(times.whole);
       samples.ports.push_back(times.ports);
@@ -228,63 +238,31 @@ Json layers_json(const PlanReport& plan, const std::vector<double>& layers) {
   return all;
 }
 
-int run(BenchOptions options, std::ostream& out) {
-  check_deploy_options("bench", "MODEL", !options.model.empty(), options.deploy,
-                       options.deployed_model);
-  check_device(options, !options.deploy.empty());
-  for (const auto& [name, value, least] :
-       {std::tuple{"--runs", options.runs, 1}, std::tuple{"--warmup", options.warmup, 0}}) {
-    if (value < least || value > kMostRuns) {
-      fail(ErrorCode::usage, name, " ", value, " is not possible; choose ", least, " to ",
-           kMostRuns);
-    }
-  }
-  const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
-  ModelPorts model = model_ports(options.model);
-  if (deployment.has_value()) apply_deployment(*deployment, model, options);
-  check_device(options, false);
-  options.profile = wants_steps(options);
-  open_device(options);
-  if (deployment.has_value() && !options.json) out << deployment_notes(*deployment, options);
-  const auto bind = [&] {
-    return bound_shapes(options, deployment.has_value() ? &*deployment : nullptr, model);
-  };
-  const Loaded loaded = load_model(options, prepare_model(options, model, bind));
-  Session session(loaded.plan, loaded.device);
-  const PlanReport plan = report(*loaded.plan);
-  if (deployment.has_value()) check_outputs(*deployment, session.outputs());
-  const Samples samples = Bench(plan, session).measure(options);
-  const double least = *std::min_element(samples.whole.begin(), samples.whole.end());
-  const double most = *std::max_element(samples.whole.begin(), samples.whole.end());
-  const double average = std::accumulate(samples.whole.begin(), samples.whole.end(), 0.0) /
-                         static_cast<double>(samples.whole.size());
-  const std::string name = model_name(options.model);
-  std::string wrote = write_plan_files(options.files, plan, name, samples.layers);
-  if (!options.trace.empty()) {
-    OutputFile file(options.trace);
-    file.write(json_text(trace(plan, name, samples.steps)));
-    file.commit();
-    wrote += text("wrote ", one_line(options.trace), "\n");
-  }
-  if (!options.json) {
-    out << wrote
-        << fmt::format(
-               "{:>20}  min = {:7.2f}  max = {:7.2f}  avg = {:7.2f}  median = {:7.2f}  ms\n",
-               one_line(name), least, most, average, median(samples.whole));
-    if (options.layers) out << layers_text(plan, samples.layers);
-    return 0;
-  }
+/// How much slower the last tenth of the runs is than the first, in percent of it: what a machine
+/// that grows warm, or is shared, does to a model that runs for long.
+double drift_percent(const std::vector<double>& runs) {
+  const auto tenth = static_cast<std::ptrdiff_t>(std::max<std::size_t>(runs.size() / 10, 1));
+  const double first = median({runs.begin(), runs.begin() + tenth});
+  return 100 * (median({runs.end() - tenth, runs.end()}) / first - 1);
+}
+
+/// All that is told of a number of threads, in the order in which it is told.
+Json result(const BenchOptions& options, const Loaded& loaded, const PlanReport& plan,
+            const Samples& samples) {
+  const std::vector<double>& whole = samples.whole;
   Json json;
-  json["model"] = name;
+  json["model"] = model_name(options.model);
   json["device"] = options.device.value_or("cpu");
   json["threads"] = plan.threads;
-  json["runs"] = options.runs;
+  json["runs"] = whole.size();
   json["warmup"] = options.warmup;
-  json["min_ms"] = least;
-  json["median_ms"] = median(samples.whole);
-  json["max_ms"] = most;
-  json["p90_ms"] = at(samples.whole, 0.9);
-  json["avg_ms"] = average;
+  json["min_ms"] = *std::ranges::min_element(whole);
+  json["median_ms"] = median(whole);
+  json["max_ms"] = *std::ranges::max_element(whole);
+  json["p90_ms"] = at(whole, 0.9);
+  json["avg_ms"] =
+      std::accumulate(whole.begin(), whole.end(), 0.0) / static_cast<double>(whole.size());
+  if (options.minutes > 0) json["drift_percent"] = drift_percent(whole);
   json["first_ms"] = samples.first;
   json["convert_ms"] = median(samples.ports) + samples.convert;
   json["import_ms"] = loaded.import_ms;
@@ -293,14 +271,137 @@ int run(BenchOptions options, std::ostream& out) {
   json["arena_bytes"] = plan.arena_bytes;
   json["weight_bytes"] = plan.weight_bytes;
   json["planner"] = plan.planner;
-  if (options.layers) {
-    json["layers"] = layers_json(plan, samples.layers);
-    for (const KernelTime& kernel : kernel_times(plan, samples.layers)) {
-      json["kernels"].push_back(
-          {{"kernel", kernel.kernel}, {"steps", kernel.steps}, {"us", kernel.us}});
+  return json;
+}
+
+std::string line(const Json& result, bool several) {
+  std::string name = one_line(result["model"].get<std::string>());
+  const int threads = result["threads"].get<int>();
+  if (several) name += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
+  std::string out =
+      fmt::format("{:>20}  min = {:7.2f}  max = {:7.2f}  avg = {:7.2f}  median = {:7.2f}  ms", name,
+                  result["min_ms"].get<double>(), result["max_ms"].get<double>(),
+                  result["avg_ms"].get<double>(), result["median_ms"].get<double>());
+  if (result.contains("drift_percent")) {
+    out += fmt::format("  {} runs  drift = {:+.1f} %", result["runs"].get<std::size_t>(),
+                       result["drift_percent"].get<double>());
+  }
+  return out + "\n";
+}
+
+/// A line of the keys, then one for each result. A text holds what a model's name may, in quotes.
+std::string csv(const std::vector<Json>& results) {
+  std::string out;
+  const auto field = [](const Json& value) {
+    if (!value.is_string()) return value.dump();
+    std::string quoted = "\"";
+    for (const char c : value.get<std::string>()) quoted += c == '"' ? "\"\"" : std::string(1, c);
+    return quoted + '"';
+  };
+  for (const auto& [key, value] : results.at(0).items()) out += text(out.empty() ? "" : ",", key);
+  out += '\n';
+  for (const Json& result : results) {
+    std::string row;
+    for (const auto& [key, value] : result.items())
+      row += text(row.empty() ? "" : ",", field(value));
+    out += row + '\n';
+  }
+  return out;
+}
+
+/// What --threads says: numbers of threads to measure one after the other.
+std::vector<int> thread_counts(const std::string& list) {
+  std::vector<int> out;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    int threads = 0;
+    const auto [stop, error] = std::from_chars(list.data() + begin, list.data() + end, threads);
+    if (error != std::errc() || stop != list.data() + end) {
+      fail(ErrorCode::usage, "--threads '", one_line(list), "' is not a number, or several: 1,2,4");
+    }
+    out.push_back(thread_count(threads));
+    begin = end + 1;
+  }
+  return out;
+}
+
+void check_options(const BenchOptions& options) {
+  for (const auto& [name, value, least] :
+       {std::tuple{"--runs", options.runs, 1}, std::tuple{"--warmup", options.warmup, 0}}) {
+    if (value < least || value > kMostRuns) {
+      fail(ErrorCode::usage, name, " ", value, " is not possible; choose ", least, " to ",
+           kMostRuns);
     }
   }
-  out << json_text(json) << "\n";
+  if (!(options.minutes >= 0 && options.minutes <= kMostMinutes)) {
+    fail(ErrorCode::usage, "--minutes ", options.minutes, " is not possible; choose 0 to ",
+         kMostMinutes);
+  }
+  if (options.csv && (options.json || options.layers)) {
+    fail(ErrorCode::usage, "--csv has one line for each number of threads; leave out --json and ",
+         "--layers");
+  }
+}
+
+/// Measures, writes the files that were asked for and says so; JSON of the result.
+Json measure(BenchOptions& options, const Deployment* deployment, ModelPorts model,
+             std::string& told) {
+  const auto bind = [&] { return bound_shapes(options, deployment, model); };
+  const Loaded loaded = load_model(options, prepare_model(options, model, bind));
+  Session session(loaded.plan, loaded.device);
+  const PlanReport plan = report(*loaded.plan);
+  if (deployment != nullptr) check_outputs(*deployment, session.outputs());
+  const Samples samples = Bench(plan, session).measure(options);
+  const std::string name = model_name(options.model);
+  told += write_plan_files(options.files, plan, name, samples.layers);
+  if (!options.trace.empty()) {
+    OutputFile file(options.trace);
+    file.write(json_text(trace(plan, name, samples.steps)));
+    file.commit();
+    told += text("wrote ", one_line(options.trace), "\n");
+  }
+  Json json = result(options, loaded, plan, samples);
+  told += line(json, options.thread_list.find(',') != std::string::npos);
+  if (!options.layers) return json;
+  told += layers_text(plan, samples.layers);
+  json["layers"] = layers_json(plan, samples.layers);
+  for (const KernelTime& kernel : kernel_times(plan, samples.layers)) {
+    json["kernels"].push_back(
+        {{"kernel", kernel.kernel}, {"steps", kernel.steps}, {"us", kernel.us}});
+  }
+  return json;
+}
+
+int run(BenchOptions options, std::ostream& out) {
+  check_deploy_options("bench", "MODEL", !options.model.empty(), options.deploy,
+                       options.deployed_model);
+  check_device(options, !options.deploy.empty());
+  check_options(options);
+  std::vector<int> threads;
+  if (!options.thread_list.empty()) threads = thread_counts(options.thread_list);
+  if (threads.size() > 1 && (options.files.any() || !options.trace.empty())) {
+    fail(ErrorCode::usage, "a page or a trace is of one number of threads; --threads says ",
+         threads.size());
+  }
+  if (!threads.empty()) options.threads = threads[0];
+  const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
+  ModelPorts model = model_ports(options.model);
+  if (deployment.has_value()) apply_deployment(*deployment, model, options);
+  check_device(options, false);
+  options.profile = wants_steps(options);
+  open_device(options);
+  const bool words = !options.json && !options.csv;
+  if (deployment.has_value() && words) out << deployment_notes(*deployment, options);
+  std::vector<Json> results;
+  for (std::size_t i = 0; i < std::max<std::size_t>(threads.size(), 1); ++i) {
+    if (i > 0) options.threads = threads[i];
+    std::string told;
+    results.push_back(
+        measure(options, deployment.has_value() ? &*deployment : nullptr, model, told));
+    if (words) out << told << std::flush;
+  }
+  if (options.csv) out << csv(results);
+  if (options.json) out << json_text(threads.size() > 1 ? Json(results) : results[0]) << "\n";
   return 0;
 }
 
@@ -319,12 +420,26 @@ Command add_bench(CLI::App& app, const Streams& streams) {
   add_deploy_options(command, options->deploy, options->deployed_model);
   add_format_options(command, *options);
   add_tune_option(command, *options);
+  command->remove_option(command->get_option("--threads"));  // here it may be several
+  command
+      ->add_option("--threads", options->thread_list,
+                   "Threads to use, or several numbers to measure one after the other, such as "
+                   "1,2,4 (default: every CPU)")
+      ->type_name("N[,N...]");
   command->add_option("--runs", options->runs, "Runs that count (default 20)")->type_name("N");
   command->add_option("--warmup", options->warmup, "Runs before those (default 3)")->type_name("N");
+  command
+      ->add_option("--minutes", options->minutes,
+                   "Run for so long instead, and tell by how much the last tenth of the runs is "
+                   "slower than the first")
+      ->type_name("N");
   command->add_flag("--layers", options->layers,
                     "Tell the time of each step, too; on a device it measures itself then, which "
                     "makes a run a little slower");
   command->add_flag("--json", options->json, "Print JSON and nothing else");
+  command->add_flag("--csv", options->csv,
+                    "Print lines of comma-separated values and nothing else: the names of the "
+                    "columns, then one for each number of threads");
   add_plan_files(command, options->files, "; with the measured time of each step");
   command
       ->add_option("--trace", options->trace,

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/test_cli.h"
+#include "cli/test_models.h"
+
+namespace stowage::cli {
+namespace {
+
+class Bench : public testing::Test {
+ protected:
+  std::string measured(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"bench", model_, "--runs", "3"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = stowage(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  }
+
+  TestFolder folder_;
+  std::string model_ = folder_.write("net, \"quoted\".onnx",
+                                     test::image_model({"x", {2, 3, 4, 5}}, {"y", {2, 3, 4, 5}}));
+};
+
+TEST_F(Bench, SeveralNumbersOfThreads) {
+  const Json results = Json::parse(measured({"--threads", "1,2,1", "--json"}));
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0]["threads"], 1);
+  EXPECT_EQ(results[1]["threads"], 2);
+  EXPECT_EQ(results[2]["threads"], 1);
+  EXPECT_EQ(Json::parse(measured({"--threads", "2", "--json"}))["threads"], 2);
+  const std::string text = measured({"--threads", "1,2"});
+  EXPECT_NE(text.find(", 1 thread  min"), std::string::npos) << text;
+  EXPECT_NE(text.find(", 2 threads  min"), std::string::npos) << text;
+}
+
+TEST_F(Bench, CsvHasTheNamesOfItsColumnsAndALineForEach) {
+  std::istringstream lines(measured({"--threads", "1,2", "--csv"}));
+  std::string names, one, two, more;
+  std::getline(lines, names);
+  std::getline(lines, one);
+  std::getline(lines, two);
+  EXPECT_FALSE(std::getline(lines, more)) << more;
+  EXPECT_TRUE(names.starts_with("model,device,threads,runs,")) << names;
+  EXPECT_TRUE(one.starts_with("\"net, \"\"quoted\"\"\",\"cpu\",1,3,")) << one;
+  EXPECT_TRUE(two.starts_with("\"net, \"\"quoted\"\"\",\"cpu\",2,3,")) << two;
+  // The comma of the name is one more.
+  EXPECT_EQ(std::ranges::count(one, ','), std::ranges::count(names, ',') + 1);
+}
+
+TEST_F(Bench, MinutesTakeThePlaceOfRuns) {
+  const Json result = Json::parse(measured({"--minutes", "0.002", "--json"}));
+  EXPECT_GT(result["runs"], 3) << "of some microseconds each";
+  EXPECT_TRUE(result["drift_percent"].is_number());
+  EXPECT_FALSE(Json::parse(measured({"--json"})).contains("drift_percent"));
+}
+
+}  // namespace
+}  // namespace stowage::cli
