@@ -61,5 +61,28 @@ TEST_F(Bench, MinutesTakeThePlaceOfRuns) {
   EXPECT_FALSE(Json::parse(measured({"--json"})).contains("drift_percent"));
 }
 
+TEST_F(Bench, Refusals) {
+  const struct {
+    std::vector<std::string> arguments;
+    const char* words;
+  } cases[] = {
+      {{"--minutes", "-1"}, "--minutes -1"},
+      {{"--threads", "1,x"}, "'1,x' is not a number, or several"},
+      {{"--threads", "1,,2"}, "'1,,2' is not a number, or several"},
+      {{"--threads", "1,0"}, "--threads 0"},
+      {{"--csv", "--json"}, "--csv"},
+      {{"--threads", "1,2", "--trace", folder_.path("t.json")}, "one number of threads"},
+  };
+
+  for (const auto& c : cases) {
+    std::vector<std::string> arguments = {"bench", model_};
+    arguments.insert(arguments.end(), c.arguments.begin(), c.arguments.end());
+    const Outcome outcome = stowage(arguments);
+    EXPECT_EQ(outcome.code, 2) << c.words;
+    EXPECT_NE(outcome.err.find(c.words), std::string::npos) << outcome.err;
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  }
+}
+
 }  // namespace
 }  // namespace stowage::cli
