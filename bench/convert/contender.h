@@ -35,8 +35,11 @@ using Move = std::function<void(const void* src, void* dst)>;
 /// threads of another would spin on the cores that are being measured. oneDNN brings its own.
 Move make_memcpy(const Case& c, ThreadPool& pool);
 Move make_stowage(const Case& c, ThreadPool& pool);
-Move make_naive(const Case& c, const ThreadPool& pool);
-Move make_onednn(const Case& c, const ThreadPool& pool);
-Move make_xnnpack(const Case& c, const ThreadPool& pool);
+Move make_hptt(const Case& c, ThreadPool& pool);
+Move make_onednn(const Case& c, ThreadPool& pool);
+Move make_xnnpack(const Case& c, ThreadPool& pool);
+Move make_eigen(const Case& c, ThreadPool& pool);
+Move make_openblas(const Case& c, ThreadPool& pool);
+Move make_naive(const Case& c, ThreadPool& pool);
 
 }  // namespace stowage::bench

@@ -73,7 +73,12 @@ double now_us() {
 
 }  // namespace
 
-void measure(const Case& c, std::vector<Entry>& entries, const Settings& settings) {
+void measure(const Case& c, std::vector<Entry>& all, const Settings& settings) {
+  std::vector<Entry*> entries;
+  for (Entry& e : all) {
+    if (e.move) entries.push_back(&e);
+  }
+
   struct Pair {
     std::size_t in, out;
     Buffer src, dst;
@@ -93,7 +98,7 @@ void measure(const Case& c, std::vector<Entry>& entries, const Settings& setting
     double us = std::numeric_limits<double>::infinity();
     for (int i = 0; i < kCallsToWarm; ++i) {
       const double begin = now_us();
-      entries[k].move(p.src.get(), p.dst.get());
+      entries[k]->move(p.src.get(), p.dst.get());
       us = std::min(us, now_us() - begin);
     }
     repeats[k] = std::clamp(static_cast<int>(settings.batch_us / us), 1, 100000);
@@ -101,8 +106,8 @@ void measure(const Case& c, std::vector<Entry>& entries, const Settings& setting
   for (int round = 0; round < settings.rounds; ++round) {
     for (std::size_t k = 0; k < entries.size(); ++k) {
       const Pair& p = k == 0 ? baseline : own;
-      const Entry& before = entries[k == 0 ? entries.size() - 1 : k - 1];
-      if (settings.threads > 1 && entries[k].own_threads != before.own_threads) {
+      const Entry& before = *entries[k == 0 ? entries.size() - 1 : k - 1];
+      if (settings.threads > 1 && entries[k]->own_threads != before.own_threads) {
         std::this_thread::sleep_for(kThreadsSpin);
       }
       if (settings.cold) {
@@ -111,18 +116,18 @@ void measure(const Case& c, std::vector<Entry>& entries, const Settings& setting
       } else {
         // The caches as this contender leaves them: each core's, for several threads.
         for (int i = 0; i < std::max(repeats[k], kCallsToWarm); ++i)
-          entries[k].move(p.src.get(), p.dst.get());
+          entries[k]->move(p.src.get(), p.dst.get());
       }
       const double begin = now_us();
-      for (int i = 0; i < repeats[k]; ++i) entries[k].move(p.src.get(), p.dst.get());
+      for (int i = 0; i < repeats[k]; ++i) entries[k]->move(p.src.get(), p.dst.get());
       times[k].push_back((now_us() - begin) / repeats[k]);
     }
   }
   for (std::size_t k = 0; k < entries.size(); ++k) {
     std::sort(times[k].begin(), times[k].end());
-    entries[k].min_us = times[k].front();
-    entries[k].median_us = times[k][times[k].size() / 2];
-    entries[k].of_baseline = entries[0].min_us / entries[k].min_us;
+    entries[k]->min_us = times[k].front();
+    entries[k]->median_us = times[k][times[k].size() / 2];
+    entries[k]->of_baseline = entries[0]->min_us / entries[k]->min_us;
   }
 }
 

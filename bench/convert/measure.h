@@ -8,7 +8,7 @@ namespace stowage::bench {
 
 struct Entry {
   std::string_view name;
-  Move move;
+  Move move;                 ///< empty: no figures
   bool own_threads = false;  ///< not those of the bench's pool
   double min_us = 0, median_us = 0;
   double of_baseline = 0;  ///< time of the first entry over the time of this one, at their best
@@ -21,9 +21,9 @@ struct Settings {
   int threads = 1;
 };
 
-/// Runs the entries in turn over buffers of the case. The first entry is the baseline and
-/// has buffers of half the bytes each.
-void measure(const Case& c, std::vector<Entry>& entries, const Settings& settings);
+/// Runs the entries that have a move in turn over buffers of the case. The first entry is the
+/// baseline and has buffers of half the bytes each.
+void measure(const Case& c, std::vector<Entry>& all, const Settings& settings);
 
 /// Whether the move gives the bytes of the conversion's oracle.
 bool agrees(const Case& c, const Move& move);

@@ -51,7 +51,7 @@ Move move_of(const Case& c) {
 
 }  // namespace
 
-Move make_naive(const Case& c, const ThreadPool& pool) {
+Move make_naive(const Case& c, ThreadPool& pool) {
   if (c.src != c.dst || pool.threads() != 1 || c.shape.rank() == 0) return {};
   switch (dtype_bytes(c.src)) {
     case 1:

@@ -73,7 +73,7 @@ std::optional<dnnl::memory::desc> descriptor(const Mapping& m, DType dtype) {
 
 }  // namespace
 
-Move make_onednn(const Case& c, const ThreadPool& pool) {
+Move make_onednn(const Case& c, ThreadPool& pool) {
   if (omp_set_num_threads != nullptr) omp_set_num_threads(pool.threads());
   const auto from = descriptor(c.source(), c.src), to = descriptor(c.destination(), c.dst);
   if (!from || !to) return {};
