@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "base/bytes.h"
-#include "base/caches.h"
 #include "base/checked.h"
 #include "base/index.h"
 #include "base/text.h"
@@ -19,10 +18,10 @@ namespace stowage {
 
 namespace {
 
-/// Tiles that go through the three stages together; their tables live on the stack.
-constexpr std::int64_t kMostTiles = 96;
-/// No tile of pixel_gemm is left over of so many, on any instruction set.
-constexpr std::int64_t kWholeTiles = 24;
+/// Tiles that go through the three stages together: often enough to read filters for, few enough
+/// for their places to stay in the caches of a core. No tile of pixel_gemm is left over of so many,
+/// on any instruction set. The same on every machine: plans count the scratch.
+constexpr std::int64_t kStrip = 48;
 /// Output channels whose products are kept until they are transformed.
 constexpr std::int64_t kGroupChannels = 64;
 constexpr std::int64_t kLineFloats = 16;
@@ -77,12 +76,7 @@ WinogradTiles::Side side(bool blocked, std::int64_t pixels, std::int64_t channel
 void cut(Winograd& c, int threads) {
   const std::int64_t lanes = tile_lanes(), width = c.gemm.panel * lanes;
   c.group = std::min(c.panels, std::max<std::int64_t>(kGroupChannels / width, 1));
-  // Both kinds of places of a strip stay in the L2, with room for filters.
-  const std::int64_t floats = host_caches().l2 / 4 * 3 / std::int64_t{sizeof(float)};
-  const std::int64_t each = c.tiles.places() * (c.in_blocks * lanes + c.group * width);
-  const std::int64_t fit = floats / each / kWholeTiles * kWholeTiles;
-  c.strip = std::min(c.count, std::clamp(fit, 2 * kWholeTiles, kMostTiles));
-  c.strips = ceil_div(c.count, c.strip);
+  c.strips = ceil_div(c.count, kStrip);
   c.groups = ceil_div(c.panels, c.group);
   if (threads > 1) {
     const std::int64_t tasks = 2 * threads;
@@ -95,8 +89,8 @@ void cut(Winograd& c, int threads) {
       c.slots = tasks;
     }
     c.strips = std::min(c.strips, c.count);
-    c.strip = ceil_div(c.count, c.strips);
   }
+  c.strip = ceil_div(c.count, c.strips);
   c.group = ceil_div(c.panels, c.groups);
   c.groups = ceil_div(c.panels, c.group);
 }
@@ -156,8 +150,8 @@ Winograd bind(const WinogradParams& p, const BindArgs& args) {
 /// A group of output channels of tiles whose places are at `in`.
 void run_group(const Winograd& c, const KernelArgs& args, std::int64_t g, const float* in,
                std::int64_t first, std::int64_t count, float* products) noexcept {
-  const float* pixels[kMostTiles];
-  std::int64_t at[kMostTiles];
+  const float* pixels[kStrip];
+  std::int64_t at[kStrip];
   for (std::int64_t i = 0; i < count; ++i) at[i] = i * c.out_tile;
   const std::int64_t panels = c.panels_of(g);
   PixelGemmCall call;
@@ -250,7 +244,7 @@ void run(const Winograd& c, const KernelArgs& args) noexcept {
   c.shared ? run_shared(c, args) : run_separate(c, args);
 }
 
-/// All multiply-adds of a vector that the posts of all results take as long as.
+/// Multiply-adds of a vector that take as long as the posts of all results.
 double posts_work(const Winograd& c, std::int64_t pixels) {
   PixelGemm with = c.gemm;
   with.channels = c.tiles.out_channels;
@@ -288,8 +282,11 @@ Layout winograd_weights_layout(const Shape& shape) {
 }
 
 WinogradWork winograd_work(const WinogradParams& p, int m) {
-  // In multiply-adds of a vector, for a block of channels and a place: the transforms.
-  constexpr double kInput = 4, kOutput = 3;
+  // In multiply-adds of a vector, fitted to convolutions of real models: for a block of channels
+  // and a place what the transforms take, that of results with the products that are stored for it
+  // and read again; for a vector of filters what waiting for it takes, once.
+  constexpr double kInput = 2, kOutput = 27, kFilter = 8;
+  constexpr double kAdditions = 3;  // done for a block and a place, in either transform
   const Winograd c = place(p, m);
   const auto lanes = static_cast<double>(tile_lanes());
   const auto places = static_cast<double>(c.tiles.places());
@@ -298,15 +295,16 @@ WinogradWork winograd_work(const WinogradParams& p, int m) {
   gemm.channels = p.facts.out_channels;
   const auto strips = static_cast<double>(c.strips);
   const double products = places * strips * tile_work(gemm, ceil_div(c.count, c.strips)).spent;
-  const double transforms =
-      count * places *
-      (kInput * static_cast<double>(c.in_blocks) + kOutput * static_cast<double>(c.out_blocks));
+  const auto in = static_cast<double>(c.in_blocks), out = static_cast<double>(c.out_blocks);
+  const double transforms = count * places * (kInput * in + kOutput * out);
+  const double filters = static_cast<double>(c.filter_floats()) / lanes;
   const double posts = posts_work(c, p.facts.batch * p.facts.w.out_pixels());
   const double useful = places * count * static_cast<double>(p.facts.in_channels) *
                         static_cast<double>(p.facts.out_channels) / lanes;
   WinogradWork work;
-  work.flops = 2 * lanes * (useful + transforms);
-  work.efficiency = (useful + transforms) / (products + transforms + posts);
+  const double done = useful + kAdditions * count * places * (in + out);
+  work.flops = 2 * lanes * done;
+  work.efficiency = done / (products + transforms + kFilter * filters + posts);
   work.extra_bytes = static_cast<double>(sizeof(float)) *
                      (static_cast<double>(c.filter_floats()) -
                       static_cast<double>(p.facts.in_channels * c.panels * c.gemm.w_row * 9));

@@ -29,9 +29,9 @@ HWY_INLINE V plus(V sum, double factor, V x) {
   return hn::MulAdd(hn::Set(kTag, static_cast<float>(factor)), x, sum);
 }
 
-/// Bt d: put(i, value) for each place of an axis.
-template <int M, class Put>
-HWY_INLINE void input_axis(const V (&d)[M + 2], const Put& put) {
+/// Bt d along an axis.
+template <int M>
+HWY_INLINE void input_axis(const V (&d)[M + 2], V (&v)[M + 2]) {
   constexpr const WinogradMatrices<M>& t = kWinograd<M>;
   constexpr int kPairs = M / 2;
   V first = d[M], last = d[M + 1];
@@ -40,8 +40,8 @@ HWY_INLINE void input_axis(const V (&d)[M + 2], const Put& put) {
     first = plus(first, t.all[idx(k)], d[2 * k]);
     last = plus(last, t.all[idx(k)], d[2 * k + 1]);
   }
-  put(0, first);
-  put(M + 1, last);
+  v[0] = first;
+  v[M + 1] = last;
   STOWAGE_UNROLL
   for (int i = 0; i < kPairs; ++i) {
     const double a = kWinogradPoints<M>[idx(i)];
@@ -51,14 +51,14 @@ HWY_INLINE void input_axis(const V (&d)[M + 2], const Put& put) {
       even = plus(even, t.others[idx(i)][idx(k)], d[2 * k + 2]);
       odd = plus(odd, a * t.others[idx(i)][idx(k)], d[2 * k + 1]);
     }
-    put(1 + 2 * i, hn::Add(even, odd));
-    put(2 + 2 * i, hn::Sub(even, odd));
+    v[1 + 2 * i] = hn::Add(even, odd);
+    v[2 + 2 * i] = hn::Sub(even, odd);
   }
 }
 
-/// At m: put(i, value) for each result of an axis.
-template <int M, class Put>
-HWY_INLINE void output_axis(const V (&m)[M + 2], const Put& put) {
+/// At m along an axis.
+template <int M>
+HWY_INLINE void output_axis(const V (&m)[M + 2], V (&y)[M]) {
   constexpr const WinogradMatrices<M>& t = kWinograd<M>;
   constexpr int kPairs = M / 2;
   V even[kPairs], odd[kPairs];
@@ -76,7 +76,7 @@ HWY_INLINE void output_axis(const V (&m)[M + 2], const Put& put) {
     }
     if (k == 0) sum = hn::Add(sum, m[0]);
     if (k == M - 1) sum = hn::Add(sum, m[M + 1]);
-    put(k, sum);
+    y[k] = sum;
   }
 }
 
@@ -111,15 +111,20 @@ HWY_INLINE void input_block(const Inside& ys, const Inside& xs, const Load& load
     for (int y = 0; y < kSize; ++y) {
       d[y] = inside && y >= ys.begin && y < ys.end ? load(y, x) : hn::Zero(kTag);
     }
-    input_axis<M>(
-        d, [&](int i, V v) HWY_ATTR { hn::Store(v, kTag, columns + (i * kSize + x) * kLanes); });
+    V v[kSize];
+    input_axis<M>(d, v);
+    STOWAGE_UNROLL
+    for (int i = 0; i < kSize; ++i) hn::Store(v[i], kTag, columns + (i * kSize + x) * kLanes);
   }
   for (int y = 0; y < kSize; ++y) {
     V d[kSize];
     STOWAGE_UNROLL
     for (int x = 0; x < kSize; ++x) d[x] = hn::Load(kTag, columns + (y * kSize + x) * kLanes);
     float* row = to + y * kSize * place_stride;
-    input_axis<M>(d, [&](int i, V v) HWY_ATTR { hn::StoreU(v, kTag, row + i * place_stride); });
+    V v[kSize];
+    input_axis<M>(d, v);
+    STOWAGE_UNROLL
+    for (int i = 0; i < kSize; ++i) hn::StoreU(v[i], kTag, row + i * place_stride);
   }
 }
 
@@ -195,8 +200,10 @@ HWY_INLINE void output_block(const OutputBlock& b, const float* from, std::int64
     for (int y = 0; y < kSize; ++y) {
       m[y] = hn::LoadU(kTag, from + (y * kSize + x) * place_stride);
     }
-    output_axis<M>(
-        m, [&](int i, V v) HWY_ATTR { hn::Store(v, kTag, columns + (i * kSize + x) * kLanes); });
+    V y[M];
+    output_axis<M>(m, y);
+    STOWAGE_UNROLL
+    for (int i = 0; i < M; ++i) hn::Store(y[i], kTag, columns + (i * kSize + x) * kLanes);
   }
   const WinogradTiles& t = b.t;
   const bool more = t.posts.in_registers < t.posts.count;
@@ -208,14 +215,20 @@ HWY_INLINE void output_block(const OutputBlock& b, const float* from, std::int64
     STOWAGE_UNROLL
     for (int x = 0; x < kSize; ++x) m[x] = hn::Load(kTag, columns + (y * kSize + x) * kLanes);
     const std::int64_t row = at + y * t.w.out[2] * t.out.pixel;
-    output_axis<M>(m, [&](int x, V v) HWY_ATTR {
-      if (x >= xs.end) return;
+    V v[M];
+    output_axis<M>(m, v);
+    STOWAGE_UNROLL
+    for (int x = 0; x < M; ++x) {
+      if (x >= xs.end) break;
       const std::int64_t pixel = row + x * t.out.pixel;
-      v = b.in_registers(v, pixel);
-      if (!more) return b.store(v, pixel);
-      pixels[count] = pixel;
-      hn::Store(v, kTag, values + count++ * kLanes);
-    });
+      const V result = b.in_registers(v[x], pixel);
+      if (more) {
+        pixels[count] = pixel;
+        hn::Store(result, kTag, values + count++ * kLanes);
+      } else {
+        b.store(result, pixel);
+      }
+    }
   }
   if (!more) return;
   apply_posts(t.posts, {values, count, 1, b.operands, pixels, 0});
