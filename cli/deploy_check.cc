@@ -170,6 +170,7 @@ class Case {
   std::vector<Tensor> expected() const {
     ModelOptions options = options_;
     options.planner = "source";
+    options.exact = true;
     options.device = "cpu";
     options.device_limits = "";
     options.opened = nullptr;
@@ -255,6 +256,7 @@ void apply_deployment(const Deployment& deployment, const ModelPorts& model,
     options.or_cpu = deployment.or_cpu;
   }
   options.winograd = deployment.winograd;
+  if (!deployment.winograd) options.exact = true;
   options.deployed = true;
   for (const DeployedTensor& tensor : deployment.inputs) {
     if (!tensor.shape.has_value() || !options.shapes_from.empty()) continue;

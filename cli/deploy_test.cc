@@ -295,6 +295,7 @@ TEST(Deploy, KeysOfADevice) {
     EXPECT_TRUE(holds(notes, c.notes)) << notes;
     EXPECT_EQ(notes.empty(), c.notes.empty()) << notes;
     EXPECT_EQ(options.winograd, c.lines != "winograd: 0");
+    EXPECT_EQ(options.exact, !options.winograd);
     // All that the command line says stays.
     options.memory = "image";
     options.data_type = "fp32";

@@ -63,6 +63,9 @@ void add_model_options(CLI::App* command, ModelOptions& options) {
                    "optimal (the default), rule (MACE's lists and forward pass) or source (every "
                    "tensor in the model's own order)")
       ->type_name("optimal|rule|source");
+  command->add_flag("--exact", options.exact,
+                    "On the CPU add up the products that the model asks for: no 3x3 convolution by "
+                    "Winograd's method, which is faster but rounds more");
   command
       ->add_option("--rates", options.rates,
                    "What 'stowage calibrate' measured (default: the file it writes); round numbers "
@@ -189,6 +192,7 @@ Prepared prepare_model(const ModelOptions& options, const Shapes& shapes,
   Prepared prepared;
   prepared.options.threads = thread_count(options.threads);
   prepared.options.planner = parse_planner(options.planner);
+  prepared.options.exact = options.exact;
   const MachineRates machine = load_rates(options.rates);
   prepared.options.rates = machine.rates;
   set_conversion_tuning(machine.conversions);

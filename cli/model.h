@@ -27,6 +27,7 @@ struct ModelOptions : DeviceArguments {
   std::string model, planner = "optimal", rates;
   std::string weights;             ///< of an ncnn model, where they do not lie beside it
   bool generated_weights = false;  ///< likewise, none are read
+  bool exact = false;              ///< PlanOptions::exact
   std::vector<std::string> shapes, input_formats, output_formats;
   std::optional<int> threads;
   /// Of a deployment file; what the command line says wins.
@@ -37,7 +38,7 @@ struct ModelOptions : DeviceArguments {
 
 /// MODEL, --shape.
 void add_model_file(CLI::App* command, ModelOptions& options);
-/// Those, --weights, --generated-weights, --device, --threads, --planner, --rates.
+/// Those, --weights, --generated-weights, --device, --threads, --planner, --exact, --rates.
 void add_model_options(CLI::App* command, ModelOptions& options);
 /// --input-format, --output-format.
 void add_format_options(CLI::App* command, ModelOptions& options);

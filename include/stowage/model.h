@@ -151,6 +151,9 @@ struct PlanOptions {
   /// optimal: the cheapest plan that can be found, never dearer than the other two.
   /// rule: MACE's lists and its pass forward. source: every value in the order of the file.
   enum class Planner { optimal, rule, source } planner = Planner::optimal;
+  /// Kernels of the CPU add up the products that the model asks for: no convolution by Winograd's
+  /// method, whose results may be off by 1e-4 of the largest result of their layer.
+  bool exact = false;
   Rates rates;
   std::optional<DeviceOptions> device;  ///< without one everything runs on the CPU
   /// Layouts in which the caller will give inputs and take outputs, by name; by default

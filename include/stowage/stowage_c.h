@@ -240,6 +240,10 @@ STOWAGE_API stowage_status stowage_options_set_known(stowage_options* options, c
 STOWAGE_API stowage_status stowage_options_set_threads(stowage_options* options, int threads);
 STOWAGE_API stowage_status stowage_options_set_planner(stowage_options* options, int32_t planner);
 
+/* Not 0: kernels of the CPU add up the products that the model asks for, and no convolution is
+   done by Winograd's method, whose results may be off by 1e-4 of the largest of their layer. */
+STOWAGE_API stowage_status stowage_options_set_exact(stowage_options* options, int exact);
+
 /* In which layout the caller will give an input or take an output. The planner counts the
    conversion from it or to it, and has none where a kernel reads or writes it. It binds nobody. */
 STOWAGE_API stowage_status stowage_options_set_layout(stowage_options* options, const char* port,

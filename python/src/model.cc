@@ -355,13 +355,15 @@ std::string axes_of(DataFormat format) {
 NativeModel load(const std::string& path, const std::optional<nb::bytes>& data,
                  const std::string& weights, const std::optional<nb::bytes>& weights_data,
                  bool generated_weights, const Shapes& shapes, int threads, int cpus,
-                 const std::string& device, const std::string& planner,
+                 const std::string& device, const std::string& planner, bool exact,
                  const std::map<std::string, std::string>& layouts,
                  const std::map<std::string, std::string>& formats,
                  const std::map<std::string, double>& rates, const std::string& name) {
   const std::map<std::string, DataFormat> data_formats = formats_from(formats);
-  PlanOptions options{
-      .threads = threads, .planner = planner_of(planner), .rates = rates_from(rates)};
+  PlanOptions options{.threads = threads,
+                      .planner = planner_of(planner),
+                      .exact = exact,
+                      .rates = rates_from(rates)};
   options.formats = data_formats;
   for (const auto& [port, text] : layouts) options.layouts[port] = Layout::parse(text);
   std::shared_ptr<LoadedModel> loaded;
@@ -451,7 +453,8 @@ void bind_model(nb::module_& m) {
   m.def("load", &load, nb::kw_only(), nb::arg("path"), nb::arg("data").none(), nb::arg("weights"),
         nb::arg("weights_data").none(), nb::arg("generated_weights"), nb::arg("shapes"),
         nb::arg("threads"), nb::arg("cpus"), nb::arg("device"), nb::arg("planner"),
-        nb::arg("layouts"), nb::arg("formats"), nb::arg("rates"), nb::arg("name"));
+        nb::arg("exact"), nb::arg("layouts"), nb::arg("formats"), nb::arg("rates"),
+        nb::arg("name"));
   m.def("measure_rates", &measured_rates);
 }
 

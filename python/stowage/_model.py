@@ -378,6 +378,7 @@ def _load(
     threads: int | None,
     device: str,
     planner: str,
+    exact: bool,
     layouts: dict[str, str],
     formats: dict[str, str],
     weights: str | bytes | None,
@@ -399,6 +400,7 @@ def _load(
         cpus=cpus,
         device=device,
         planner=planner,
+        exact=exact,
         layouts=layouts,
         formats=formats,
         rates=rates,
@@ -419,6 +421,7 @@ def load(
     threads: int | None = None,
     device: str | None = None,
     planner: str = "optimal",
+    exact: bool = False,
     layouts: Mapping[str, object] | None = None,
     formats: Mapping[str, str] | None = None,
     weights: str | os.PathLike[str] | bytes | None = None,
@@ -440,6 +443,9 @@ def load(
         ``"cpu"``, which is the default, ``"opencl"``, or ``"opencl:N"`` for the N-th device from 0 on.
     planner : str
         ``"optimal"``; ``"rule"`` is MACE's, ``"source"`` keeps the order of the file.
+    exact : bool
+        On the CPU add up the products that the model asks for: no 3x3 convolution by Winograd's
+        method, whose results may be off by 1e-4 of the largest of their layer.
     layouts : mapping of str to Layout or str, optional
         How arrays of inputs and outputs lie in memory, by name, so that the planner has less to
         convert. Their shape stays the model's.
@@ -477,6 +483,7 @@ def load(
         "threads": threads,
         "device": device or "cpu",
         "planner": planner,
+        "exact": exact,
         "layouts": {name: str(layout) for name, layout in (layouts or {}).items()},
         "formats": dict(formats or {}),
         "weights": None if weights is None else _source(weights),

@@ -22,6 +22,7 @@ TEST(CInterface, NullIsRefusedByEveryFunction) {
       stowage_options_set_known(nullptr, nullptr, nullptr),
       stowage_options_set_threads(nullptr, 1),
       stowage_options_set_planner(nullptr, planner),
+      stowage_options_set_exact(nullptr, 1),
       stowage_options_set_layout(nullptr, nullptr, nullptr),
       stowage_options_set_data_format(nullptr, nullptr, STOWAGE_FORMAT_NHWC),
       stowage_options_set_device(nullptr, nullptr, 0),

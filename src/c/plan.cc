@@ -114,6 +114,10 @@ stowage_status stowage_options_set_planner(stowage_options* options, int32_t pla
   });
 }
 
+stowage_status stowage_options_set_exact(stowage_options* options, int exact) {
+  return guarded([&] { given(options, "options").plan.exact = exact != 0; });
+}
+
 stowage_status stowage_options_set_layout(stowage_options* options, const char* port,
                                           const char* layout) {
   return guarded([&] {

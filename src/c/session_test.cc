@@ -178,9 +178,12 @@ TEST(CPlans, AreExplainedAsTheLibraryDoes) {
   for (const stowage_planner planner :
        {STOWAGE_PLANNER_OPTIMAL, STOWAGE_PLANNER_RULE, STOWAGE_PLANNER_SOURCE}) {
     ASSERT_EQ(stowage_options_set_planner(options.get(), planner), STOWAGE_OK);
+    const bool exact = planner == STOWAGE_PLANNER_RULE;
+    ASSERT_EQ(stowage_options_set_exact(options.get(), exact), STOWAGE_OK);
     const PlanHandle plan = plan_of(model, options);
     const PlanOptions as{.threads = 2,
                          .planner = static_cast<PlanOptions::Planner>(planner),
+                         .exact = exact,
                          .layouts = {{"image", Layout::parse("NHWC")}}};
     const auto opened = open_model(kModels + "upscale_x2.onnx");
     const auto want = make_plan(specialise(*opened, shapes), as);

@@ -174,6 +174,7 @@ struct Target {
   int lanes = 4;  ///< f32 lanes of the widest instruction set in use: the channel block
   int threads = 1;
   std::optional<DeviceTarget> device = {};
+  bool exact = false;  ///< PlanOptions::exact
 };
 
 /// The best target of this machine.

@@ -8,11 +8,13 @@
 #include "graph/op_def.h"
 #include "kernels/window/conv_device.h"
 #include "kernels/window/depthwise_device.h"
+#include "kernels/window/winograd.h"
 #include "kernels/window/winograd_device.h"
 #include "ops/conv/depthwise.h"
 #include "ops/conv/device_conv.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
+#include "ops/conv/winograd_conv.h"
 #include "ops/ncnn/rules.h"
 #include "ops/scale_shift/scale_shift.h"
 
@@ -123,6 +125,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   offer_depthwise(request, out);
   // With a multiplier as large as a block, each group by itself can be faster.
   if (out.size() == others || node.shape(1)[0] > node.shape(0)[1]) offer_pixel_conv(request, out);
+  offer_winograd_conv(request, out);
 }
 
 void axes(const NodeRef& node, AxisLinks& links) { link_convolution(node, links, "o", "i"); }
@@ -197,7 +200,8 @@ constexpr ForeignName kNames[] = {
     {"ncnn", "Convolution3D", ncnn::convolution_3d},
     {"ncnn", "ConvolutionDepthWise3D", ncnn::convolution_depth_wise_3d}};
 
-constexpr const KernelDef* kKernels[] = {&kConvBlocked, &kConvChannelsLast, &kConvDepthwise};
+constexpr const KernelDef* kKernels[] = {&kConvBlocked,   &kConvChannelsLast, &kConvDepthwise,
+                                         &kConvWinograd2, &kConvWinograd4,    &kConvWinograd6};
 constexpr const KernelDef* kDeviceKernels[] = {&kConvDevice, &kWinogradDevice, &kDepthwiseDevice};
 
 constexpr OpDef kOps[] = {{

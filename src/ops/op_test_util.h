@@ -75,6 +75,7 @@ struct OpCase {
   std::vector<std::string> layouts =
       {};  ///< candidates beside the usual ones, tried on every value
   std::vector<int> target_lanes = {4, 8, 16};  ///< offers are asked for each
+  bool exact = false;                          ///< Target::exact
 };
 
 inline Tensor random_tensor(DType dtype, const Ints& extents, float lo, float hi,
@@ -485,7 +486,7 @@ inline int check_offers(const OpCase& c, std::set<std::string>* seen = nullptr) 
   std::set<std::string> done, tried;
   for (const int lanes : c.target_lanes) {
     for (const int threads : {1, 3}) {
-      const Target target{.lanes = lanes, .threads = threads};
+      const Target target{.lanes = lanes, .threads = threads, .exact = c.exact};
       const auto layouts_of = [&](const Shape& shape) {
         return candidate_layouts(shape, c.layouts);
       };

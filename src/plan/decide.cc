@@ -24,6 +24,7 @@ std::string_view planner_name(PlanOptions::Planner planner) {
 Decision decide(Graph& graph, const PlanOptions& options) {
   Decision d;
   d.target = host_target(options.threads);
+  d.target.exact = options.exact;
   if (options.device) {
     const DType store = options.device->half ? DType::f16 : DType::f32;
     d.target.device =

@@ -173,6 +173,7 @@ Expected expected(const SelftestCase& c) {
   e.graph = selftest_graph(c);
   PlanOptions options;
   options.simplify = false;
+  options.exact = true;
   e.outputs = run_plan(make_plan(e.graph, options), nullptr, e.inputs);
   return e;
 }

@@ -56,6 +56,8 @@ stowage_status stowage_options_set_threads(stowage_options*, int) { return absen
 
 stowage_status stowage_options_set_planner(stowage_options*, std::int32_t) { return absent(); }
 
+stowage_status stowage_options_set_exact(stowage_options*, int) { return absent(); }
+
 stowage_status stowage_options_set_layout(stowage_options*, const char*, const char*) {
   return absent();
 }

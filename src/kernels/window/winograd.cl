@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Winograd's F(2 x 2, 3 x 3), see winograd_device.h: Y = At ((U) . (Bt d B)) A. A work item makes
-// 2 x 2 results of four output channels, of SPLIT items each a part of the input channels. The items
-// of a group read neighbours of `filters` along the output channels, and neighbours of x.
+// 2 x 2 results of four output channels, of SPLIT items each a part of the input channels. The
+// items of a group read neighbours of `filters` along the output channels, and neighbours of x.
 #define U(i, j, lane) weights[((4 * (i) + (j)) * 4 + (lane)) * OUT_BLOCK]
 
 __kernel void winograd(ARGS, ITEMS) {

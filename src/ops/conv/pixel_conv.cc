@@ -7,17 +7,13 @@
 
 namespace stowage {
 
-namespace {
-
-ConvFacts facts_of(const NodeRef& node) {
+ConvFacts conv_facts(const NodeRef& node) {
   const Shape& x = node.shape(0);
   const Shape& k = node.shape(1);
   const std::int64_t group = node.attrs().integer("group", 1);
   return {window_of(node.facts(), k.extents().subspan(2), x, node.output().shape), x[0], group,
           k[1], k[0] / group};
 }
-
-}  // namespace
 
 int bias_input(const NodeRef& node) { return node.has(2) ? 2 : -1; }
 
@@ -36,7 +32,7 @@ void offer_pixel_conv(const OfferRequest& request, std::vector<Offer>& offers) {
   const NodeRef& node = request.node;
   const std::int64_t lanes = tile_lanes();
   if (request.target.lanes != lanes) return;
-  const ConvFacts f = facts_of(node);
+  const ConvFacts f = conv_facts(node);
   const bool whole_groups = f.in_channels % lanes == 0 && f.out_channels % lanes == 0;
   for (const ConvEnds v : {ConvEnds{true, true}, ConvEnds{false, true}, ConvEnds{false, false},
                            ConvEnds{true, false}}) {

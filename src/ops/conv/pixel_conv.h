@@ -13,6 +13,9 @@ namespace stowage {
 /// Input 2 when there is one, else -1.
 int bias_input(const NodeRef& node);
 
+/// Of a convolution with inputs x, w.
+ConvFacts conv_facts(const NodeRef& node);
+
 /// Layouts for the operands of the posts of a node: as the output, or vectors that are padded.
 void add_post_layouts(const NodeRef& node, const Layout& out, std::int64_t lanes,
                       std::vector<Operand>& in);

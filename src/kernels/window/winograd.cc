@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/window/winograd.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/index.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "kernels/gemm/tiles.h"
+#include "kernels/layouts.h"
+#include "kernels/window/winograd_transform.h"
+
+namespace stowage {
+
+namespace {
+
+/// Tiles that go through the three stages together: often enough to read filters for, few enough
+/// for their places to stay in the caches of a core. No tile of pixel_gemm is left over of so many,
+/// on any instruction set. The same on every machine: plans count the scratch.
+constexpr std::int64_t kStrip = 48;
+/// Output channels whose products are kept until they are transformed.
+constexpr std::int64_t kGroupChannels = 64;
+constexpr std::int64_t kLineFloats = 16;
+
+struct Free {
+  void operator()(float* p) const { std::free(p); }
+};
+
+struct Winograd {
+  WinogradTiles tiles;
+  std::int64_t count = 0;  ///< tiles of all images
+  std::int64_t in_blocks = 0, out_blocks = 0;
+  std::int64_t strip = 0, strips = 0;  ///< tiles
+  std::int64_t group = 0, groups = 0;  ///< panels of output channels
+  std::int64_t panels = 0;
+  /// Few strips: all tasks read the places of all tiles, which are made first.
+  bool shared = false;
+  std::int64_t slots = 1;  ///< tasks, each with its part of the scratch
+  std::int64_t in_tile = 0, in_place = 0, out_tile = 0, out_place = 0;
+  PixelGemm gemm;                  ///< of a whole group
+  std::int64_t u_place = 0;        ///< of a panel and a place
+  std::shared_ptr<float> filters;  ///< [group][place][panel][in channel][lanes of a panel]
+  int bias = -1;
+
+  std::int64_t in_floats() const { return tiles.places() * in_place; }
+
+  std::int64_t out_floats() const { return tiles.places() * out_place; }
+
+  std::int64_t scratch_floats() const {
+    return (shared ? 1 : slots) * in_floats() + slots * out_floats();
+  }
+
+  std::int64_t filter_floats() const { return tiles.places() * panels * u_place; }
+
+  std::int64_t panels_of(std::int64_t g) const { return std::min(group, panels - g * group); }
+
+  std::int64_t strip_begin(std::int64_t s) const { return count * s / strips; }
+};
+
+/// Places lie a line more than whole sets of the caches apart: all of a tile are written together.
+std::int64_t place_distance(std::int64_t floats) {
+  return round_up(floats, kLineFloats) + kLineFloats;
+}
+
+WinogradTiles::Side side(bool blocked, std::int64_t pixels, std::int64_t channels) {
+  const std::int64_t lanes = tile_lanes();
+  if (!blocked) return {channels, lanes, pixels * channels, false};
+  return {lanes, pixels * lanes, ceil_div(channels, lanes) * pixels * lanes, true};
+}
+
+/// How tiles and output channels are cut.
+void cut(Winograd& c, int threads) {
+  const std::int64_t lanes = tile_lanes(), width = c.gemm.panel * lanes;
+  c.group = std::min(c.panels, std::max<std::int64_t>(kGroupChannels / width, 1));
+  c.strips = ceil_div(c.count, kStrip);
+  c.groups = ceil_div(c.panels, c.group);
+  if (threads > 1) {
+    const std::int64_t tasks = 2 * threads;
+    c.shared = c.strips < tasks;
+    if (c.shared) {
+      c.groups = std::min(c.panels, std::max(c.groups, ceil_div(tasks, c.strips)));
+      c.slots = std::min(tasks, c.strips * c.groups);
+    } else {
+      c.strips = round_up(c.strips, tasks);
+      c.slots = tasks;
+    }
+    c.strips = std::min(c.strips, c.count);
+  }
+  c.strip = ceil_div(c.count, c.strips);
+  c.group = ceil_div(c.panels, c.groups);
+  c.groups = ceil_div(c.panels, c.group);
+}
+
+Winograd place(const WinogradParams& p, int m) {
+  const ConvFacts& f = p.facts;
+  const std::int64_t lanes = tile_lanes();
+  Winograd c;
+  WinogradTiles& t = c.tiles;
+  t.tile = m;
+  t.w = f.w;
+  t.in_channels = f.in_channels;
+  t.out_channels = f.out_channels;
+  t.rows = ceil_div(f.w.out[1], m);
+  t.columns = ceil_div(f.w.out[2], m);
+  t.in = side(p.variant.in_blocked, f.w.in_pixels(), f.in_channels);
+  t.out = side(p.variant.out_blocked, f.w.out_pixels(), f.out_channels);
+  t.posts = BoundPosts(p.posts);
+  c.count = f.batch * t.rows * t.columns;
+  c.in_blocks = ceil_div(f.in_channels, lanes);
+  c.out_blocks = ceil_div(f.out_channels, lanes);
+  c.bias = p.bias;
+
+  PixelGemm& g = c.gemm;
+  g.panel = tile_panel(c.out_blocks);
+  g.run = g.last_run = f.in_channels;
+  g.w_tap = {0};
+  g.w_row = g.panel * lanes;
+  g.w_panel = c.u_place = f.in_channels * g.w_row;
+  g.out_block = lanes;
+  c.panels = ceil_div(c.out_blocks, g.panel);
+  cut(c, p.threads);
+  g.channels = c.group * g.w_row;
+  c.in_tile = c.in_blocks * lanes;
+  c.in_place = place_distance((c.shared ? c.count : c.strip) * c.in_tile);
+  c.out_tile = g.channels;
+  c.out_place = place_distance(c.strip * c.out_tile);
+  return c;
+}
+
+template <int M>
+Winograd bind(const WinogradParams& p, const BindArgs& args) {
+  Winograd c = place(p, M);
+  const std::int64_t row = c.gemm.w_row, places = c.tiles.places();
+  c.filters.reset(static_cast<float*>(allocate(idx(c.filter_floats()) * sizeof(float))), Free());
+  const float* taps = args.constant<float>(1);
+  for (std::int64_t panel = 0; panel < c.panels; ++panel) {
+    const std::int64_t g = panel / c.group, stride = c.panels_of(g) * c.u_place;
+    float* to = c.filters.get() + g * c.group * places * c.u_place + panel % c.group * c.u_place;
+    for (std::int64_t i = 0; i < c.tiles.in_channels; ++i, taps += 9 * row, to += row) {
+      winograd_weights(M, taps, row, to, stride);
+    }
+  }
+  return c;
+}
+
+/// A group of output channels of tiles whose places are at `in`.
+void run_group(const Winograd& c, const KernelArgs& args, std::int64_t g, const float* in,
+               std::int64_t first, std::int64_t count, float* products) noexcept {
+  const float* pixels[kStrip];
+  std::int64_t at[kStrip];
+  for (std::int64_t i = 0; i < count; ++i) at[i] = i * c.out_tile;
+  const std::int64_t panels = c.panels_of(g);
+  PixelGemmCall call;
+  call.pixels = pixels;
+  call.pixel_stride = count;
+  call.count = static_cast<int>(count);
+  call.out_at = at;
+  call.weights = c.filters.get() + g * c.group * c.tiles.places() * c.u_place;
+  call.panel_end = panels;
+  call.out = products;
+  for (int place = 0; place < c.tiles.places(); ++place) {
+    for (std::int64_t i = 0; i < count; ++i) pixels[i] = in + i * c.in_tile;
+    pixel_gemm(c.gemm, call);
+    in += c.in_place;
+    call.weights += panels * c.u_place;
+    call.out += c.out_place;
+  }
+  WinogradOutput out;
+  out.from = products;
+  out.place_stride = c.out_place;
+  out.tile_stride = c.out_tile;
+  out.first = first;
+  out.count = count;
+  out.block_begin = g * c.group * c.gemm.panel;
+  out.block_end = std::min(out.block_begin + panels * c.gemm.panel, c.out_blocks);
+  out.bias = args.optional_input<float>(c.bias);
+  c.tiles.posts.resolve(args, 0, 0, out.operands);
+  out.out = args.output<float>(0);
+  winograd_output(c.tiles, out);
+}
+
+WinogradInput input_call(const Winograd& c, const float* x, float* to) {
+  WinogradInput in;
+  in.in = x;
+  in.block_end = c.in_blocks;
+  in.to = to;
+  in.place_stride = c.in_place;
+  in.tile_stride = c.in_tile;
+  return in;
+}
+
+/// All places of all tiles, then tasks of a few groups and strips. Those of one group follow each
+/// other, so that threads divide the filters.
+void run_shared(const Winograd& c, const KernelArgs& args) noexcept {
+  float* const in = reinterpret_cast<float*>(args.scratch);
+  float* const products = in + c.in_floats();
+  const std::int64_t tasks = 2 * c.slots, parts = std::min(tasks, c.count);
+  const std::int64_t shares = std::min(c.in_blocks, ceil_div(tasks, parts));
+  parallel(args.pool, idx(parts * shares), [&](std::size_t i) {
+    const auto part = static_cast<std::int64_t>(i) / shares;
+    const auto share = static_cast<std::int64_t>(i) % shares;
+    WinogradInput call = input_call(c, args.input<float>(0), in);
+    call.first = c.count * part / parts;
+    call.count = c.count * (part + 1) / parts - call.first;
+    call.block_begin = c.in_blocks * share / shares;
+    call.block_end = c.in_blocks * (share + 1) / shares;
+    call.to += call.first * c.in_tile;
+    winograd_input(c.tiles, call);
+  });
+  const std::int64_t items = c.groups * c.strips;
+  parallel(args.pool, idx(c.slots), [&](std::size_t i) {
+    const auto slot = static_cast<std::int64_t>(i);
+    for (std::int64_t t = items * slot / c.slots; t < items * (slot + 1) / c.slots; ++t) {
+      const std::int64_t first = c.strip_begin(t % c.strips);
+      run_group(c, args, t / c.strips, in + first * c.in_tile, first,
+                c.strip_begin(t % c.strips + 1) - first, products + slot * c.out_floats());
+    }
+  });
+}
+
+/// Each task makes the places of its strips for itself.
+void run_separate(const Winograd& c, const KernelArgs& args) noexcept {
+  parallel(args.pool, idx(c.slots), [&](std::size_t i) {
+    const auto slot = static_cast<std::int64_t>(i);
+    float* const in =
+        reinterpret_cast<float*>(args.scratch) + slot * (c.in_floats() + c.out_floats());
+    WinogradInput call = input_call(c, args.input<float>(0), in);
+    for (std::int64_t s = c.strips * slot / c.slots; s < c.strips * (slot + 1) / c.slots; ++s) {
+      call.first = c.strip_begin(s);
+      call.count = c.strip_begin(s + 1) - call.first;
+      winograd_input(c.tiles, call);
+      for (std::int64_t g = 0; g < c.groups; ++g) {
+        run_group(c, args, g, in, call.first, call.count, in + c.in_floats());
+      }
+    }
+  });
+}
+
+void run(const Winograd& c, const KernelArgs& args) noexcept {
+  c.shared ? run_shared(c, args) : run_separate(c, args);
+}
+
+/// Multiply-adds of a vector that take as long as the posts of all results.
+double posts_work(const Winograd& c, std::int64_t pixels) {
+  PixelGemm with = c.gemm;
+  with.channels = c.tiles.out_channels;
+  PixelGemm without = with;
+  with.posts = c.tiles.posts;
+  return tile_work(with, pixels).spent - tile_work(without, pixels).spent;
+}
+
+}  // namespace
+
+constexpr KernelDef kConvWinograd2 =
+    kernel_def<WinogradParams, bind<2>, run>("conv_winograd2", takes_any);
+constexpr KernelDef kConvWinograd4 =
+    kernel_def<WinogradParams, bind<4>, run>("conv_winograd4", takes_any);
+constexpr KernelDef kConvWinograd6 =
+    kernel_def<WinogradParams, bind<6>, run>("conv_winograd6", takes_any);
+
+const KernelDef& winograd_kernel(int m) noexcept {
+  return m == 2 ? kConvWinograd2 : m == 4 ? kConvWinograd4 : kConvWinograd6;
+}
+
+bool winograd_fits(const ConvFacts& f, int m) noexcept {
+  const Extents3 one{1, 1, 1};
+  constexpr std::int64_t kMostChannels = 1024;
+  if (m > 4 && f.in_channels > kMostChannels) return false;
+  if (m > 2 && f.in_channels > 2 * kMostChannels) return false;
+  return f.group == 1 && f.w.in[0] == 1 && f.w.out[0] == 1 && f.w.kernel == Extents3{1, 3, 3} &&
+         f.w.stride == one && f.w.dilation == one;
+}
+
+Layout winograd_weights_layout(const Shape& shape) {
+  const std::int64_t lanes = tile_lanes();
+  const std::int64_t row = tile_panel(ceil_div(shape[0], lanes)) * lanes;
+  return layout_by_position(shape, text("$0/", row, " $1 $2 $3 $0%", row));
+}
+
+WinogradWork winograd_work(const WinogradParams& p, int m) {
+  // In multiply-adds of a vector, fitted to convolutions of real models: for a block of channels
+  // and a place what the transforms take, that of results with the products that are stored for it
+  // and read again; for a vector of filters what waiting for it takes, once.
+  constexpr double kInput = 2, kOutput = 27, kFilter = 8;
+  constexpr double kAdditions = 3;  // done for a block and a place, in either transform
+  const Winograd c = place(p, m);
+  const auto lanes = static_cast<double>(tile_lanes());
+  const auto places = static_cast<double>(c.tiles.places());
+  const auto count = static_cast<double>(c.count);
+  PixelGemm gemm = c.gemm;
+  gemm.channels = p.facts.out_channels;
+  const auto strips = static_cast<double>(c.strips);
+  const double products = places * strips * tile_work(gemm, ceil_div(c.count, c.strips)).spent;
+  const auto in = static_cast<double>(c.in_blocks), out = static_cast<double>(c.out_blocks);
+  const double transforms = count * places * (kInput * in + kOutput * out);
+  const double filters = static_cast<double>(c.filter_floats()) / lanes;
+  const double posts = posts_work(c, p.facts.batch * p.facts.w.out_pixels());
+  const double useful = places * count * static_cast<double>(p.facts.in_channels) *
+                        static_cast<double>(p.facts.out_channels) / lanes;
+  WinogradWork work;
+  const double done = useful + kAdditions * count * places * (in + out);
+  work.flops = 2 * lanes * done;
+  work.efficiency = done / (products + transforms + kFilter * filters + posts);
+  work.extra_bytes = static_cast<double>(sizeof(float)) *
+                     (static_cast<double>(c.filter_floats()) -
+                      static_cast<double>(p.facts.in_channels * c.panels * c.gemm.w_row * 9));
+  work.scratch_bytes = idx(c.scratch_floats()) * sizeof(float);
+  return work;
+}
+
+}  // namespace stowage

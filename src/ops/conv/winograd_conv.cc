@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/conv/winograd_conv.h"
+
+#include "kernels/gemm/tiles.h"
+#include "kernels/layouts.h"
+#include "kernels/window/winograd.h"
+#include "ops/conv/pixel_conv.h"
+
+namespace stowage {
+
+void offer_winograd_conv(const OfferRequest& request, std::vector<Offer>& offers) {
+  const NodeRef& node = request.node;
+  const std::int64_t lanes = tile_lanes();
+  if (request.target.exact || request.target.lanes != lanes || node.shape(0).rank() != 4 ||
+      node.input(1).constant == nullptr) {
+    return;
+  }
+  const ConvFacts f = conv_facts(node);
+  if (!winograd_fits(f, kWinogradSizes[0])) return;
+  for (const ConvEnds v : {ConvEnds{true, true}, ConvEnds{false, true}, ConvEnds{false, false},
+                           ConvEnds{true, false}}) {
+    const WinogradParams params{f, v, bias_input(node), node.node().posts, request.target.threads};
+    Offer offer;
+    offer.in.resize(node.node().inputs.size());
+    const auto activations = [&](const Shape& shape, bool blocked) {
+      return blocked ? Layout::blocked(shape, 1, static_cast<int>(lanes)) : channels_last(shape);
+    };
+    offer.in[0] = activations(node.shape(0), v.in_blocked);
+    offer.in[1] = winograd_weights_layout(node.shape(1));
+    if (params.bias >= 0) offer.in[2] = padded_vector(node.shape(2), lanes);
+    offer.out = {activations(node.output().shape, v.out_blocked)};
+    add_post_layouts(node, offer.out[0].layout, lanes, offer.in);
+    for (const int m : kWinogradSizes) {
+      if (!winograd_fits(f, m)) continue;
+      const WinogradWork work = winograd_work(params, m);
+      offer.call = {winograd_kernel(m), params};
+      offer.flops = work.flops;
+      offer.efficiency = work.efficiency;
+      offer.extra_bytes = work.extra_bytes;
+      offer.scratch_bytes = work.scratch_bytes;
+      offers.push_back(offer);
+    }
+  }
+}
+
+}  // namespace stowage

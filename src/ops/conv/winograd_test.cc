@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution by Winograd's method on the CPU: every offer against the reference, its error
+// against the stated bound, and when plans choose it.
+#include "kernels/window/winograd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "kernels/gemm/tiles.h"
+#include "ops/conv/test_util.h"
+#include "stowage/plan.h"
+
+namespace stowage {
+namespace {
+
+using op_test::check_offers;
+using op_test::for_each_target;
+using op_test::In;
+using op_test::OpCase;
+using op_test::OpGraph;
+
+OpCase op_case(const Ints& x, std::int64_t out, const Ints& pads, bool bias = false) {
+  OpCase c{.op = "conv", .attrs = {{"pads", pads}}};
+  c.inputs = {{.extents = x}, {.extents = {out, x[1], 3, 3}, .constant = true}};
+  if (bias) c.inputs.push_back({.extents = {out}, .constant = true});
+  c.rtol = 0;
+  c.target_lanes = {tile_lanes()};
+  return c;
+}
+
+double largest(const Tensor& t) {
+  double most = 0;
+  for (const float x : op_test::elements<float>(t)) {
+    most = std::max(most, std::fabs(static_cast<double>(x)));
+  }
+  return most;
+}
+
+/// The rows of Winograd that were offered, each in four pairs of layouts. An error is relative to
+/// the largest result.
+void check(OpCase c, std::int64_t rows = std::ssize(kWinogradSizes)) {
+  c.atol = kWinogradError * largest(op_test::reference(c).at(0));
+  std::set<std::string> seen;
+  check_offers(c, &seen);
+  EXPECT_EQ(std::ranges::count_if(
+                seen, [](const std::string& o) { return o.starts_with("conv_winograd"); }),
+            4 * rows);
+}
+
+TEST(Winograd, EveryChannelCount) {
+  for_each_target([] {
+    for (std::int64_t channels = 1; channels <= 33; ++channels) {
+      SCOPED_TRACE(channels);
+      check(op_case({1, channels, 4, 5}, 34 - channels, {1, 1, 1, 1}, channels % 2 == 0));
+    }
+  });
+}
+
+/// Tiles that stick out on every side, several images and blocks of channels: what lies beside an
+/// edge of the image in memory is another row's, block's or image's.
+TEST(Winograd, EveryEdge) {
+  const Ints pads[] = {{0, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0},
+                       {0, 0, 0, 1}, {1, 1, 1, 1}, {2, 2, 2, 2}, {5, 9, 3, 16}};
+  for_each_target([&] {
+    for (const Ints& p : pads) {
+      SCOPED_TRACE(std::span<const std::int64_t>(p)[1]);
+      check(op_case({3, 9, 5, 6}, 10, p, true));
+      check(op_case({2, 5, 13, 11}, 4, p));
+    }
+  });
+  for (std::int64_t h = 1; h <= 13; ++h) {
+    for (std::int64_t w = 1; w <= 11; ++w) {
+      SCOPED_TRACE(text(h, " x ", w));
+      check(op_case({1, 3, h, w}, 2, {1, 1, 1, 1}));
+    }
+  }
+}
+
+/// Strips that all threads share and strips of each; groups of output channels.
+TEST(Winograd, LargeResults) {
+  for_each_target([] {
+    check(op_case({1, 3, 70, 75}, 37, {1, 1, 1, 1}, true));
+    check(op_case({2, 6, 1, 301}, 150, {1, 1, 1, 1}));
+    check(op_case({1, 70, 9, 10}, 200, {0, 1, 2, 1}, true));
+  });
+}
+
+TEST(Winograd, Posts) {
+  for_each_target([] {
+    const OpCase plain = op_case({2, 5, 6, 5}, 19, {1, 1, 1, 1}, true);
+    for (const OpCase& c : op_test::with_post_lists(plain, {2, 19, 6, 5}, {19, 1, 1})) check(c);
+  });
+}
+
+/// Sums of so many channels of unit variance, relative to the largest result.
+TEST(Winograd, ErrorIsBounded) {
+  std::mt19937 random(5);
+  const auto normal = [&](const Ints& extents) {
+    std::int64_t count = 1;
+    for (const std::int64_t e : extents) count *= e;
+    std::vector<float> values(static_cast<std::size_t>(count));
+    std::normal_distribution<float> next;
+    for (float& v : values) v = next(random);
+    return op_test::floats_tensor(extents, values);
+  };
+  for_each_target([&] {
+    for (const std::int64_t channels : {1, 3, 64, 256, 1024}) {
+      SCOPED_TRACE(channels);
+      OpCase c = op_case({1, channels, 14, 14}, 8, {1, 1, 1, 1});
+      c.inputs = {In::of(normal({1, channels, 14, 14}), false),
+                  In::of(normal({8, channels, 3, 3}))};
+      check(c);
+    }
+  });
+}
+
+/// The tile's transform mixes neighbours, but never what lies behind an edge.
+TEST(Winograd, WhatIsBehindAnEdgeDoesNotCount) {
+  OpCase c = op_case({2, 5, 4, 4}, 6, {0, 0, 0, 0});
+  std::vector<float> x(2 * 5 * 4 * 4, 1.0f);
+  for (std::size_t i = 5 * 4 * 4; i < x.size(); ++i) x[i] = NAN;  // the second image
+  c.inputs[0] = In::of(op_test::floats_tensor({2, 5, 4, 4}, x), false);
+  c.atol = 1e-4;
+  for_each_target([&] {
+    c.target_lanes = {tile_lanes()};
+    EXPECT_GT(check_offers(c), 0);
+  });
+}
+
+std::vector<Offer> offered(const OpCase& c, const Target& target) {
+  OpGraph g(c);
+  std::vector<Offer> offers = op_test::offers_of(
+      g, target, [](const Shape& shape) { return std::vector<Layout>{Layout::row_major(shape)}; });
+  std::erase_if(offers, [](const Offer& o) { return !o.name().starts_with("conv_winograd"); });
+  return offers;
+}
+
+TEST(Winograd, OtherConvolutionsAreDirect) {
+  const OpCase plain = op_case({1, 8, 7, 8}, 8, {1, 1, 1, 1});
+  OpCase computed = plain, strided = plain, dilated = plain, grouped = plain, wide = plain;
+  computed.inputs[1].constant = false;
+  strided.attrs["strides"] = Ints{1, 2};
+  dilated.attrs["dilations"] = Ints{2, 1};
+  grouped.inputs[1].extents = {8, 4, 3, 3};
+  grouped.attrs["group"] = std::int64_t{2};
+  wide.inputs[1].extents = {8, 8, 3, 5};
+  Target target{.lanes = tile_lanes()};
+  EXPECT_EQ(offered(plain, target).size(), 12u);
+  for (const OpCase& c : {computed, strided, dilated, grouped, wide}) {
+    EXPECT_TRUE(offered(c, target).empty());
+  }
+  // More channels add up more errors, and larger tiles begin with more.
+  EXPECT_EQ(offered(op_case({1, 2048, 7, 8}, 8, {1, 1, 1, 1}), target).size(), 8u);
+  target.exact = true;
+  EXPECT_TRUE(offered(plain, target).empty());
+}
+
+/// However the work is cut, a sum adds the same numbers in the same order.
+TEST(Winograd, ThreadsDoNotChangeResults) {
+  for_each_target([] {
+    for (const Ints& x : {Ints{1, 11, 9, 10}, Ints{2, 5, 60, 61}}) {
+      OpGraph g(op_case(x, 70, {1, 1, 1, 1}, true));
+      const auto shape_of = [&](ValueId v) -> const Shape& { return g.graph.value(v).shape; };
+      std::map<std::string, std::vector<std::byte>> first;
+      for (const int threads : {1, 2, 3, 4, 16}) {
+        ThreadPool pool(std::min(threads, 4));
+        OpCase c = op_case(x, 70, {1, 1, 1, 1}, true);
+        for (const Offer& offer : offered(c, {.lanes = tile_lanes(), .threads = threads})) {
+          std::vector<op_test::Buffer> in;
+          for (std::size_t i = 0; i < g.inputs.size(); ++i) {
+            in.emplace_back(DType::f32, shape_of(g.graph.node(g.id).inputs[i]), offer.in[i].layout);
+            in.back().load(g.inputs[i]);
+          }
+          op_test::Buffer out(DType::f32, shape_of(g.graph.node(g.id).outputs[0]),
+                              offer.out[0].layout);
+          std::vector<const std::byte*> data;
+          for (const op_test::Buffer& b : in) data.push_back(b.data);
+          std::vector<std::byte> scratch(offer.scratch_bytes + kAlignment);
+          std::byte* const results[] = {out.data};
+          offer.call.bind({data}).run(
+              {data, results,
+               reinterpret_cast<std::byte*>(op_test::Buffer::round_up_address(
+                   reinterpret_cast<std::uintptr_t>(scratch.data()))),
+               &pool});
+          const std::vector<std::byte> bytes(out.data, out.data + out.mapping.bytes());
+          const auto [at, is_new] = first.emplace(op_test::offer_text(offer), bytes);
+          EXPECT_EQ(at->second, bytes) << threads << " threads, " << at->first;
+          EXPECT_EQ(is_new, threads == 1);
+        }
+      }
+      EXPECT_EQ(first.size(), 12u);
+    }
+  });
+}
+
+std::string kernel_of(const OpCase& c, bool exact = false) {
+  OpGraph g(c);
+  PlanOptions options;
+  options.exact = exact;
+  return report(*make_plan(std::make_shared<Graph>(g.graph), options)).nodes.at(0).kernel;
+}
+
+/// One result leaves most of a tile unused, and no sum saves the transforms of few channels.
+TEST(Winograd, IsChosenByPrice) {
+  const OpCase large = op_case({1, 64, 56, 56}, 64, {1, 1, 1, 1});
+  EXPECT_TRUE(kernel_of(large).starts_with("conv_winograd"));
+  EXPECT_FALSE(kernel_of(large, true).starts_with("conv_winograd"));
+  for (const OpCase& c :
+       {op_case({1, 64, 3, 3}, 64, {0, 0, 0, 0}), op_case({1, 1, 56, 56}, 1, {1, 1, 1, 1})}) {
+    EXPECT_FALSE(kernel_of(c).starts_with("conv_winograd"));
+  }
+}
+
+}  // namespace
+}  // namespace stowage
