@@ -246,9 +246,9 @@ void run(const Winograd& c, const KernelArgs& args) noexcept {
 
 /// Multiply-adds of a vector that take as long as the posts of all results.
 double posts_work(const Winograd& c, std::int64_t pixels) {
-  PixelGemm with = c.gemm;
-  with.channels = c.tiles.out_channels;
-  PixelGemm without = with;
+  PixelGemm without = c.gemm;
+  without.channels = c.tiles.out_channels;
+  PixelGemm with = without;
   with.posts = c.tiles.posts;
   return tile_work(with, pixels).spent - tile_work(without, pixels).spent;
 }
