@@ -317,7 +317,8 @@ std::vector<int> thread_counts(const std::string& list) {
     int threads = 0;
     const auto [stop, error] = std::from_chars(list.data() + begin, list.data() + end, threads);
     if (error != std::errc() || stop != list.data() + end) {
-      fail(ErrorCode::usage, "--threads '", one_line(list), "' is not a number, or several: 1,2,4");
+      fail(ErrorCode::usage, "'", one_line(list),
+           "' is no number; --threads N[,N...] takes one, or several, such as 1,2,4");
     }
     out.push_back(thread_count(threads));
     begin = end + 1;

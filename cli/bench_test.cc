@@ -67,8 +67,8 @@ TEST_F(Bench, Refusals) {
     const char* words;
   } cases[] = {
       {{"--minutes", "-1"}, "--minutes -1"},
-      {{"--threads", "1,x"}, "'1,x' is not a number, or several"},
-      {{"--threads", "1,,2"}, "'1,,2' is not a number, or several"},
+      {{"--threads", "1,x"}, "'1,x' is no number; --threads N[,N...]"},
+      {{"--threads", "1,,2"}, "'1,,2' is no number; --threads N[,N...]"},
       {{"--threads", "1,0"}, "--threads 0"},
       {{"--csv", "--json"}, "--csv"},
       {{"--threads", "1,2", "--trace", folder_.path("t.json")}, "one number of threads"},
