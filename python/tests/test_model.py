@@ -197,6 +197,13 @@ class TestPlan:
         with pytest.raises(stowage.UsageError, match="has no node 'nothing'"):
             plan.why_not("nothing", "NHWC")
 
+    def test_exact_leaves_winograd_out(self):
+        def kernels(**options):
+            plan = stowage.load(UPSCALE, threads=1, **options).plan_for({"image": (1, 3, 96, 128)})
+            return "".join(node["kernel"] for node in plan.report["nodes"])
+
+        assert "conv_winograd" in kernels() and "conv_winograd" not in kernels(exact=True)
+
     def test_profile_has_a_row_a_step(self):
         model = stowage.load(UPSCALE, threads=1)
         table = model.profile(shapes={"image": (1, 3, 24, 32)}, runs=3)
