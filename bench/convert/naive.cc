@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one writes first: a loop over the elements in the order of the destination, with strides.
 #include <algorithm>
-#include <array>
 #include <vector>
 
-#include "bench/convert/contender.h"
+#include "bench/convert/permutation.h"
 
 namespace stowage::bench {
 namespace {
 
-/// Strides of a mapping whose axes have one digit each, or false.
-bool strides_of(const Mapping& m, std::array<std::int64_t, kMaxRank>& out) {
-  std::array<int, kMaxRank> digits{};
-  for (const Digit& d : m.linear_digits()) {
-    if (d.e == 1) continue;
-    out[static_cast<std::size_t>(d.dim)] = d.stride;
-    if (++digits[static_cast<std::size_t>(d.dim)] > 1) return false;
-  }
-  return m.count().tail == 0;
-}
-
 template <class T>
-void walk(const Shape& shape, const std::array<std::int64_t, kMaxRank>& is,
-          const std::array<std::int64_t, kMaxRank>& os, const std::vector<int>& order, int depth,
-          const T* src, T* dst) {
+void walk(const Shape& shape, const Strides& is, const Strides& os, const std::vector<int>& order,
+          int depth, const T* src, T* dst) {
   const auto axis = static_cast<std::size_t>(order[static_cast<std::size_t>(depth)]);
   const std::int64_t n = shape[static_cast<int>(axis)];
   if (depth + 1 < shape.rank()) {
@@ -36,9 +23,10 @@ void walk(const Shape& shape, const std::array<std::int64_t, kMaxRank>& is,
 
 template <class T>
 Move move_of(const Case& c) {
-  std::array<std::int64_t, kMaxRank> is{}, os{};
-  const Mapping dst = c.destination();
-  if (!strides_of(c.source(), is) || !strides_of(dst, os)) return {};
+  Strides is{}, os{};
+  const Mapping src = c.source(), dst = c.destination();
+  if (src.count().tail != 0 || dst.count().tail != 0) return {};
+  if (!strides_of(src, is) || !strides_of(dst, os)) return {};
   std::vector<int> order(static_cast<std::size_t>(c.shape.rank()));
   for (int i = 0; i < c.shape.rank(); ++i) order[static_cast<std::size_t>(i)] = i;
   std::sort(order.begin(), order.end(), [&](int a, int b) {

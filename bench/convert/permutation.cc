@@ -2,27 +2,23 @@
 #include "bench/convert/permutation.h"
 
 #include <algorithm>
-#include <array>
 
 namespace stowage::bench {
-namespace {
-
-/// Strides of the axes, or false where one that is longer than 1 has not exactly one digit.
-bool strides_of(const Mapping& m, std::array<std::int64_t, kMaxRank>& out) {
+bool strides_of(const Mapping& m, Strides& out) {
   std::array<int, kMaxRank> digits{};
   for (const Digit& d : m.linear_digits()) {
     if (d.e == 1) continue;
     out[static_cast<std::size_t>(d.dim)] = d.stride;
     if (++digits[static_cast<std::size_t>(d.dim)] > 1) return false;
   }
-  return m.cells() == m.shape().elements();
+  return true;
 }
 
-}  // namespace
-
 std::optional<std::vector<Axis>> axes_of(const Case& c) {
-  std::array<std::int64_t, kMaxRank> is{}, os{};
-  if (c.src != c.dst || !strides_of(c.source(), is) || !strides_of(c.destination(), os))
+  const auto dense = [](const Mapping& m) { return m.cells() == m.shape().elements(); };
+  const Mapping src = c.source(), dst = c.destination();
+  Strides is{}, os{};
+  if (c.src != c.dst || !dense(src) || !dense(dst) || !strides_of(src, is) || !strides_of(dst, os))
     return std::nullopt;
   std::vector<Axis> axes;
   for (int i = 0; i < c.shape.rank(); ++i) {

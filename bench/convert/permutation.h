@@ -2,12 +2,19 @@
 // A case as a permutation of axes, for the contenders that know nothing else.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "bench/convert/contender.h"
 
 namespace stowage::bench {
+
+using Strides = std::array<std::int64_t, kMaxRank>;  ///< of each axis, in elements
+
+/// False where an axis that is longer than 1 has not exactly one digit.
+bool strides_of(const Mapping& m, Strides& out);
 
 struct Axis {
   std::int64_t n, is, os;  ///< length, stride in the source and in the destination, in elements
