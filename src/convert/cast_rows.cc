@@ -61,6 +61,11 @@ RowCast::RowCast(DType src, DType dst, bool mapped, bool plain) noexcept
   if (dst != DType::f32) narrow_ = kernels().narrow[to];
 }
 
+bool RowCast::widens_bytes() const noexcept {
+  return plain_ == nullptr && narrow_ == nullptr &&
+         widen_ == kernels().widen[static_cast<int>(Fast::u8)];
+}
+
 void RowCast::operator()(const Byte* src, Byte* dst, std::int64_t n,
                          const RowMap& map) const noexcept {
   if (plain_ != nullptr) return plain_(src, dst, n, map);

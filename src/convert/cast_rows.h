@@ -17,6 +17,9 @@ class RowCast {
   /// `src` and `dst` need no alignment beyond their scalars' and do not overlap.
   void operator()(const Byte* src, Byte* dst, std::int64_t n, const RowMap& map) const noexcept;
 
+  /// u8 to f32 in vectors.
+  bool widens_bytes() const noexcept;
+
  private:
   using Plain = void (*)(const Byte*, Byte*, std::int64_t, const RowMap&);
   using Widen = void (*)(const Byte*, float*, std::int64_t, const RowMap&);

@@ -67,10 +67,13 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
   alias_ = !cast_ && src.same_bytes(dst);
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
   bytes_moved_ = static_cast<std::size_t>(src.shape().elements() * src_scalar_);
+  change_ = !cast_                     ? Change::none
+            : row_cast_.widens_bytes() ? Change::bytes_to_floats
+                                       : Change::cast;
   Nest nest;
   for (std::int64_t i = 0; i < std::min(plan_.count(), kKept); ++i) {
     plan_.make(i, nest);
-    make_job(nest, src_scalar_, dst_scalar_, cast_, tuning_, jobs_[static_cast<std::size_t>(i)]);
+    make_job(nest, src_scalar_, dst_scalar_, change_, tuning_, jobs_[static_cast<std::size_t>(i)]);
   }
   const auto cells = dst.count();
   bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dst_scalar_);
@@ -131,7 +134,7 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
   Job job;
   for (std::int64_t i = kept; i < plan_.count(); ++i) {
     plan_.make(i, nest);
-    make_job(nest, src_scalar_, dst_scalar_, cast_, tuning_, job);
+    make_job(nest, src_scalar_, dst_scalar_, change_, tuning_, job);
     range(job);
   }
 }

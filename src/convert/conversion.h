@@ -83,6 +83,7 @@ class Program {
   std::size_t dst_size_, bytes_moved_ = 0;
   DType src_dtype_, dst_dtype_;
   RowCast row_cast_;
+  Change change_ = Change::none;
   ScalarTable scalars_;
   std::array<Job, kKept> jobs_;
 };

@@ -18,6 +18,10 @@ constexpr std::int64_t kMostBytes = 16384, kRunBytes = 16384;
 /// whole.
 constexpr std::int64_t kMostOfPanels = 65536, kPartOfL2 = 4, kPartOfAll = 8;
 
+/// The same where one side has a line at most, so that no line is met twice: only what finding a
+/// unit takes counts, some 100 ns.
+constexpr std::int64_t kMostOfStreams = 262144;
+
 /// Fewer rows are not worth a unit.
 constexpr std::int64_t kLeastRows = 8;
 
@@ -109,7 +113,37 @@ void choose_across(Job& job, Pool& pool) noexcept {
   pool.take(std::min(rows, across));
 }
 
-void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
+/// What a unit may touch that is walked a few rows or columns at a time, of `all` bytes.
+std::int64_t most_of_panels(std::int64_t all, const Tuning& tuning) noexcept {
+  const std::int64_t room = std::min(tuning.caches.l2 / kPartOfL2, all / kPartOfAll);
+  return std::clamp(room, kMostBytes, kMostOfPanels);
+}
+
+std::int64_t most_of_streams(std::int64_t all) noexcept {
+  return std::clamp(all / kPartOfAll, kMostBytes, kMostOfStreams);
+}
+
+/// Of a transposition that moves `all` bytes.
+std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all,
+                        const Tuning& tuning) noexcept {
+  const bool panels = !cast && tuning.streams > 0 && job.dst_bytes >= 4;
+  // Rows that crowd a few sets are copied first, as many as there is room for.
+  constexpr std::int64_t kHalfPage = 2048;
+  const std::int64_t distance = job.b.loops[0].is;
+  const bool both = distance % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
+  if (panels && std::min(job.a.n, job.b.n) * job.dst_bytes <= kLine) return most_of_streams(all);
+  if (!panels || both || crowded(distance, kLine / job.src_bytes)) return kMostBytes;
+  return most_of_panels(all, tuning);
+}
+
+std::int64_t bytes_of(const Job& job, const Pool& pool) noexcept {
+  std::int64_t all = job.dst_bytes;
+  for (int i = 0; i < pool.count; ++i) all *= pool.loops[i].n;
+  return all;
+}
+
+void choose_copy(Job& job, Pool& pool, int run, bool cast, const Tuning& tuning) noexcept {
+  const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::copy;
   if (run >= 0) append(job.a, pool.take(run));
   while (cast && can_grow(job.a) && job.a.valid == job.a.n) {  // only the parameters differ
@@ -128,19 +162,8 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
     job.a.block = std::min(job.a.n, whole_runs(job.a.loops[0].n));
   }
   const std::int64_t row = std::max<std::int64_t>(job.a.block * job.dst_bytes * job.across.n, 1);
-  job.b.block = std::clamp<std::int64_t>(kRunBytes / row, 1, job.b.n);
-}
-
-/// Of a transposition that moves `all` bytes.
-std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all, const Tuning& tuning) {
-  const bool panels = !cast && tuning.streams > 0 && job.dst_bytes >= 4;
-  // Rows that crowd a few sets are copied first, as many as there is room for.
-  constexpr std::int64_t kHalfPage = 2048;
-  const std::int64_t distance = job.b.loops[0].is;
-  const bool both = distance % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
-  if (!panels || both || crowded(distance, kLine / job.src_bytes)) return kMostBytes;
-  const std::int64_t room = std::min(tuning.caches.l2 / kPartOfL2, all / kPartOfAll);
-  return std::clamp(room, kMostBytes, kMostOfPanels);
+  const std::int64_t most = !cast && tuning.streams > 0 ? most_of_streams(all) : kRunBytes;
+  job.b.block = std::clamp<std::int64_t>(most / row, 1, job.b.n);
 }
 
 /// How long rows are that are cast before or after a transposition: longer for prefetchers that
@@ -151,12 +174,15 @@ constexpr std::int64_t cast_row(const Tuning& tuning) noexcept {
 
 /// A unit touches at most `most` bytes; rows are cast that are `cast_row` long, if not 0.
 void choose_blocks(Job& job, std::int64_t cast_row, std::int64_t most) noexcept {
+  const bool tables = job.kind == Kind::strided || cast_row > 0;
   const std::int64_t element = std::max(job.src_bytes, job.dst_bytes);
   // Four lines in either direction; what the shorter side leaves goes to the longer one.
   std::int64_t side = 4 * kLine / element;
   while (side * side * element > most) side /= 2;
-  const auto grow = [](const Chain& chain, std::int64_t from, std::int64_t to) {
-    return std::min({chain.n, kMaxBlock, std::max(from, round_up(to, kLine))});
+  const auto grow = [&](const Chain& chain, std::int64_t from, std::int64_t to) {
+    const bool even = chain.count == 1 && chain.valid == chain.n;
+    const std::int64_t longest = even && !tables ? kMaxEvenBlock : kMaxBlock;
+    return std::min({chain.n, longest, std::max(from, round_up(to, kLine))});
   };
   std::int64_t a = std::min(job.a.n, side), b = std::min(job.b.n, side);
   if (job.b.n > side && job.b.n <= 2 * side) {
@@ -200,8 +226,7 @@ void choose_repeats(Job& job, Pool& pool) noexcept {
 
 void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
                       const Tuning& tuning) noexcept {
-  std::int64_t all = job.dst_bytes;
-  for (int i = 0; i < pool.count; ++i) all *= pool.loops[i].n;
+  const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::transpose;
   append(job.a, pool.loops[ia]);
   append(job.b, pool.loops[ib]);
@@ -212,6 +237,20 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
   choose_blocks(job, cast ? cast_row(tuning) : 0, most_bytes(job, cast, all, tuning));
   if (!cast) choose_repeats(job, pool);
+}
+
+/// Where a few channels of bytes are interleaved, and each has one mean and norm.
+void choose_split(Job& job) noexcept {
+  const Loop &channels = job.a.loops[0], &pixels = job.b.loops[0];
+  job.split = kernels().split_pixels != nullptr && job.a.count == 1 && job.b.count == 1 &&
+              job.a.valid == job.a.n && job.b.valid == job.b.n && job.a.n >= PixelRun::kLeast &&
+              job.a.n <= PixelRun::kMost && channels.is == 1 && pixels.is == job.a.n &&
+              pixels.os == job.dst_bytes && pixels.ps == 0;
+  if (!job.split) return;
+  job.a.block = job.a.n;
+  const std::int64_t all = job.a.n * job.b.n * job.dst_bytes;
+  job.b.block =
+      std::clamp<std::int64_t>(most_of_streams(all) / (job.a.n * job.dst_bytes), 1, job.b.n);
 }
 
 void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
@@ -289,11 +328,13 @@ std::int64_t Job::bytes() const noexcept {
   return n;
 }
 
-void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, const Tuning& tuning,
+void make_job(const Nest& nest, int src_bytes, int dst_bytes, Change change, const Tuning& tuning,
               Job& out) noexcept {
+  const bool cast = change != Change::none;
   out.fill = nest.fill;
   out.src_bytes = nest.fill ? dst_bytes : src_bytes;
   out.dst_bytes = dst_bytes;
+  out.split = false;
   out.src = nest.src;
   out.dst = nest.dst;
   out.param = nest.param;
@@ -312,9 +353,10 @@ void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, const T
   const bool lone =
       ib >= 0 && !cast && pool.loops[ib].valid == 1 && pool.loops[ib].n * out.dst_bytes >= 16;
   if (nest.fill || !linear || lone || (ia >= 0 && ia == ib)) {
-    choose_copy(out, pool, ib, cast && !nest.fill);
+    choose_copy(out, pool, ib, cast && !nest.fill, tuning);
   } else if (ia >= 0 && ib >= 0) {
     choose_transpose(out, pool, ia, ib, cast, tuning);
+    if (change == Change::bytes_to_floats) choose_split(out);
   } else {
     choose_strided(out, pool, ia, ib);
   }

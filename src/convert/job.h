@@ -48,6 +48,7 @@ struct Job {
   const CopyKernel* copy;
   std::int64_t row_stride, col_stride;
   std::int64_t copy_run, copy_across;  ///< likewise of a copy
+  bool split;                          ///< pixels of bytes into planes of f32: split_pixels does it
   int step_count;
   std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
   std::int64_t units;
@@ -56,8 +57,10 @@ struct Job {
   std::int64_t bytes() const noexcept;
 };
 
-/// `cast`: elements change or are scaled, so that they cannot be taken together as wider ones.
-void make_job(const Nest& nest, int src_bytes, int dst_bytes, bool cast, const Tuning& tuning,
+/// Whether elements change or are scaled, so that they cannot be taken together as wider ones.
+enum class Change : std::uint8_t { none, cast, bytes_to_floats };
+
+void make_job(const Nest& nest, int src_bytes, int dst_bytes, Change change, const Tuning& tuning,
               Job& out) noexcept;
 
 }  // namespace stowage::conversion

@@ -13,6 +13,7 @@
 #include "convert/kernels_cast-inl.h"
 #include "convert/kernels_copy-inl.h"
 #include "convert/kernels_rows-inl.h"
+#include "convert/kernels_split-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -28,6 +29,7 @@ const Kernels* table() {
        widen<Fast::u16>, widen<Fast::i16>, widen<Fast::i32>},
       {narrow<Fast::f32>, narrow<Fast::f16>, narrow<Fast::bf16>, narrow<Fast::u8>, narrow<Fast::i8>,
        narrow<Fast::u16>, narrow<Fast::i16>, narrow<Fast::i32>},
+      kSplitPixels,
   };
   return &kernels;
 }

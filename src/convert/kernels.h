@@ -20,8 +20,9 @@ using Byte = std::uint8_t;
 
 /// A cache line.
 inline constexpr std::int64_t kLine = 64;
-/// Longest block along either direction of a transposition, in elements.
-inline constexpr std::int64_t kMaxBlock = 1024;
+/// Longest block along either direction of a transposition, in elements; where rows or columns at
+/// equal distances need no table.
+inline constexpr std::int64_t kMaxBlock = 1024, kMaxEvenBlock = 16384;
 
 /// The most elements of a block that are whole runs and, where a block holds that many, whole
 /// vectors. A run is no longer than a block.
@@ -66,6 +67,7 @@ struct CopyBlock {
   std::int64_t rows, is, os, run, valid;
   const Byte* src_end;                                    ///< as above
   std::int64_t across = 1, across_is = 0, across_os = 0;  ///< runs of each row, at these distances
+  bool prefetch_for_write = false;                        ///< as the tuning says
 };
 
 /// Whether so many lines at this distance are more than 16 for each of the sets of an L1 cache of
@@ -106,6 +108,18 @@ struct CopyKernel {
   void (*run)(const CopyBlock&);
 };
 
+/// n pixels of interleaved bytes as a plane of f32 for each channel: (float(x) - mean) * norm.
+struct PixelRun {
+  static constexpr int kLeast = 2, kMost = 4;  ///< channels
+
+  const Byte* src;
+  const Byte* src_end;  ///< reading up to here is allowed
+  std::int64_t n;
+  int channels;
+  float* to[kMost];
+  float mean[kMost], norm[kMost];
+};
+
 /// The first row of a table that fits is the best; the last one fits everything.
 struct Kernels {
   std::array<std::span<const TransposeKernel>, 5> transpose;  ///< by log2 of the element's bytes
@@ -116,6 +130,7 @@ struct Kernels {
   /// dst[i] = cast((in[i] - mean) * norm)
   void (*narrow[static_cast<int>(Fast::count)])(const float* in, Byte* dst, std::int64_t n,
                                                 const RowMap& map);
+  void (*split_pixels)(const PixelRun& run);  ///< null where an instruction set has none
 };
 
 const TransposeKernel& choose(const Kernels& kernels, int element, const TransposeBlock& block);

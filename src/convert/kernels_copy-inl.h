@@ -75,14 +75,17 @@ void copy_vectors(const CopyBlock& c) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t rows = c.rows, is = c.is, os = c.os, run = c.run,
                      ahead = 8 * os;  // bytes may alias c
+  const bool asked = c.prefetch_for_write;
   const Byte* from = c.src;
   Byte* to = c.dst;
   if (run < lanes) {  // two halves
     const hn::Half<decltype(d)> half;
     const std::int64_t last = run - static_cast<std::int64_t>(hn::Lanes(half));
     for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
-      prefetch_for_write(to + ahead);
-      prefetch_for_write(to + ahead + run - 1);
+      if (asked) {
+        prefetch_for_write(to + ahead);
+        prefetch_for_write(to + ahead + run - 1);
+      }
       const auto x = hn::LoadU(half, from), y = hn::LoadU(half, from + last);
       hn::StoreU(x, half, to);
       hn::StoreU(y, half, to + last);
@@ -91,7 +94,7 @@ void copy_vectors(const CopyBlock& c) {
   }
   for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
     std::int64_t i = 0;
-    if (run <= 256) {
+    if (asked && run <= 256) {
       prefetch_for_write(to + ahead);
       prefetch_for_write(to + ahead + run - 1);
     }
@@ -100,28 +103,36 @@ void copy_vectors(const CopyBlock& c) {
   }
 }
 
-/// Several runs of each row, of 32 bytes or more.
-template <int kRun>
-void copy_across(const CopyBlock& c) {
+/// Several runs of each row, of 32 bytes or more; kRun and kAcross are 0 where only the block
+/// knows.
+template <int kRun, int kAcross, bool kAhead>
+void copy_across_as(const CopyBlock& c) {
   using D = std::conditional_t<kRun == 32, hn::FixedTag<Byte, kBlocks == 1 ? 16 : 32>,
                                hn::FixedTag<Byte, 16 * kBlocks> >;
   const D d;
   constexpr std::int64_t kLanes = D::kPrivateN;
-  const std::int64_t rows = c.rows, is = c.is, os = c.os, n = c.across, step_is = c.across_is,
-                     step_os = c.across_os, run = kRun > 0 ? kRun : c.run;  // bytes may alias c
+  const std::int64_t rows = c.rows, is = c.is, os = c.os, n = kAcross > 0 ? kAcross : c.across,
+                     step_is = c.across_is, step_os = c.across_os,
+                     run = kRun > 0 ? kRun : c.run;  // bytes may alias c
   const Byte* from = c.src;
   Byte* to = c.dst;
   for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
     const Byte* x = from;
     Byte* y = to;
     for (std::int64_t k = 0; k < n; ++k, x += step_is, y += step_os) {
-      prefetch_for_write(y + 4 * os);
-      if (kRun != 32) prefetch_for_write(y + 4 * os + run - 1);
+      if (kAhead) prefetch_for_write(y + 4 * os);
+      if (kAhead && kRun != 32) prefetch_for_write(y + 4 * os + run - 1);
       std::int64_t i = 0;
       for (; i + kLanes < run; i += kLanes) hn::StoreU(hn::LoadU(d, x + i), d, y + i);
       hn::StoreU(hn::LoadU(d, x + run - kLanes), d, y + run - kLanes);
     }
   }
+}
+
+template <int kRun, int kAcross>
+void copy_across(const CopyBlock& c) {
+  c.prefetch_for_write ? copy_across_as<kRun, kAcross, true>(c)
+                       : copy_across_as<kRun, kAcross, false>(c);
 }
 
 /// `rows` short runs that end in zeros, kPieces of 16 bytes each, of which kValid have a source. A
@@ -148,25 +159,29 @@ void copy_pieces(const CopyBlock& c, std::int64_t rows, const Byte* mask) {
 HWY_INLINE void copy_dense_pieces(const CopyBlock& c, std::int64_t rows, const Byte* mask) {
   const TileTag<1, kBlocks> d;
   const auto last = hn::LoadDup128(d, mask);
+  const bool asked = c.prefetch_for_write;  // bytes may alias c
+  const std::int64_t is = c.is;
   Byte* to = c.dst;
   std::int64_t r = 0;
-  if (c.is == c.valid && kBlocks * c.valid <= 16) {  // one load holds all of them
+  if (is == c.valid && kBlocks * c.valid <= 16) {  // one load holds all of them
     alignas(64) Byte order[16 * kBlocks];
     for (int i = 0; i < 16 * kBlocks; ++i)
       order[i] = i % 16 < c.valid ? static_cast<Byte>(i / 16 * c.valid + i % 16) : Byte{0x80};
     const auto spread = hn::Load(d, order);
+    const Byte* from = c.src;
     for (; r + kBlocks <= rows; r += kBlocks, to += 16 * kBlocks) {
-      prefetch_for_write(to + 512);
-      hn::StoreU(hn::TableLookupBytesOr0(hn::LoadDup128(d, c.src + r * c.is), spread), d, to);
+      if (asked) prefetch_for_write(to + 512);
+      hn::StoreU(hn::TableLookupBytesOr0(hn::LoadDup128(d, from), spread), d, to);
+      from += kBlocks * is;
     }
   }
-  EvenRows<1> from(c.src + r * c.is, c.is);
+  EvenRows<1> from(c.src + r * is, is);
   for (; r + kBlocks <= rows; r += kBlocks, to += 16 * kBlocks) {
-    prefetch_for_write(to + 512);
+    if (asked) prefetch_for_write(to + 512);
     hn::StoreU(hn::And(load_rows<1, kBlocks>(from, 0), last), d, to);
-    from.skip(kBlocks * c.is);
+    from.skip(kBlocks * is);
   }
-  const CopyBlock rest{c.src + r * c.is, to, rows - r, c.is, c.os, c.run, c.valid, c.src_end};
+  const CopyBlock rest{c.src + r * is, to, rows - r, is, c.os, c.run, c.valid, c.src_end};
   copy_pieces<1, 1>(rest, rest.rows, mask);
 }
 
@@ -184,10 +199,11 @@ void copy_masked(const CopyBlock& c) {
   const hn::ScalableTag<Byte> d;
   const auto valid = hn::FirstN(d, static_cast<std::size_t>(c.valid));
   const std::int64_t rows = c.rows, is = c.is, os = c.os;  // bytes may alias c
+  const bool asked = c.prefetch_for_write;
   const Byte* from = c.src;
   Byte* to = c.dst;
   for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
-    prefetch_for_write(to + 8 * os);
+    if (asked) prefetch_for_write(to + 8 * os);
     hn::StoreU(hn::MaskedLoad(valid, d, from), d, to);
   }
 }
@@ -234,11 +250,12 @@ std::int64_t copy_dense_words(const CopyBlock& c) {
     order[i] = i % run < valid ? static_cast<Byte>(i / run * valid + i % run) : Byte{0x80};
   const auto spread = hn::LoadDup128(d, order);
   const std::int64_t safe = rows_with_room(c, 16);
+  const bool asked = c.prefetch_for_write;
   EvenRows<1> from(c.src, words * valid);
   Byte* to = c.dst;
   std::int64_t row = 0;
   for (; row + kBlocks * words <= safe; row += kBlocks * words, to += 16 * kBlocks) {
-    prefetch_for_write(to + 512);
+    if (asked) prefetch_for_write(to + 512);
     hn::StoreU(hn::TableLookupBytesOr0(load_rows<1, kBlocks>(from, 0), spread), d, to);
     from.skip(kBlocks * words * valid);
   }

@@ -377,18 +377,73 @@ void part_blocks(const TransposeBlock& t) {
   }
 }
 
-/// As many rows, at equal distances, as a square has; columns follow each other without a gap.
+/// Eight columns of bytes whose rows follow each other without a gap, in whole vectors.
+inline void part_bytes(const TransposeBlock& t) {
+  const TileTag<1, 2> d;
+  const TileTag<1, 1> half;
+  const std::int64_t nb = t.nb;
+  const Byte* const first = t.row(0);
+  Byte* to[8];  // bytes may alias t
+  for (int a = 0; a < 8; ++a) to[a] = t.column(a);
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < nb; next += 32) {
+    const std::int64_t b = std::min(next, nb - 32);
+    const Byte* const from = first + b * 8;
+    hn::Vec<TileTag<1, 2> > x[8];
+    HWY_UNROLL(8)
+    for (int k = 0; k < 8; ++k)
+      x[k] = hn::Combine(d, hn::LoadU(half, from + 128 + 16 * k), hn::LoadU(half, from + 16 * k));
+    // Two rows in each 16 bytes: one round more than a row takes.
+    shuffle_rows<8>(d, x);
+    shuffle_round<8>(d, x);
+    HWY_UNROLL(8)
+    for (int a = 0; a < 8; ++a) write(x[a], d, to[a] + b, ahead);
+  }
+}
+
+/// Eight or sixteen rows of elements of at most 2 bytes, whose columns follow each other without a
+/// gap, in whole vectors.
+template <int E, int kRows>
+void join_words(const TransposeBlock& t) {
+  using T = typename Element<E>::Type;
+  const TileTag<E, 2> d;
+  constexpr std::int64_t kN = 32 / E;
+  const std::int64_t na = t.na;
+  const Byte* rows[kRows];
+  for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
+  Byte* const first = t.cols[0];
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < na; next += kN) {
+    const std::int64_t a = std::min(next, na - kN);
+    Byte* to = first + a * kRows * E;
+    if (ahead) prefetch_ahead(to, kRows * 32);
+    hn::Vec<decltype(d)> x[kRows];
+    HWY_UNROLL(16)
+    for (int k = 0; k < kRows; ++k)
+      x[k] = hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
+    shuffle_rows<kRows>(d, x);
+    HWY_UNROLL(8)
+    for (int k = 0; k < kRows; k += 2, to += 32)
+      write<Writing::plain>(hn::ConcatLowerLower(d, x[k + 1], x[k]), d, to);
+    HWY_UNROLL(8)
+    for (int k = 0; k < kRows; k += 2, to += 32)
+      write<Writing::plain>(hn::ConcatUpperUpper(d, x[k + 1], x[k]), d, to);
+  }
+}
+
+/// As many rows as a square has; columns follow each other without a gap.
 template <int E>
 void join_squares(const TransposeBlock& t) {
   constexpr std::int64_t kN = kBlocks * 16 / E, kColumn = kN * E;
-  const std::int64_t na = t.na, stride = t.row_stride;
-  const Byte* const from = t.row(0);
+  const std::int64_t na = t.na;
+  const Byte* rows[kN];
+  for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
   Byte* const to = t.column(0);
   const bool ahead = t.tuning->prefetch_for_write;
   for (std::int64_t next = 0; next < na; next += kN) {
     const std::int64_t a = std::min(next, na - kN);
     if (ahead) prefetch_ahead(to + a * kColumn, kN * kColumn);
-    square<E, Writing::plain>(EvenRows<16 / E>(from + a * E, stride), to + a * kColumn, kColumn);
+    square<E, Writing::plain>(AnyRows<16 / E>{rows, a * E}, to + a * kColumn, kColumn);
   }
 }
 
@@ -401,7 +456,7 @@ void part_squares_as(const TransposeBlock& t) {
   Byte* const to = t.column(0);
   for (std::int64_t next = 0; next < nb; next += kN) {
     const std::int64_t b = std::min(next, nb - kN);
-    square<E, kWriting>(EvenRows<16 / E>(from + b * kRow, kRow), to + b * E, stride);
+    square<E, kWriting>(DenseRows<16 / E, kRow>{from + b * kRow}, to + b * E, stride);
   }
 }
 

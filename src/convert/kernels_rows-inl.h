@@ -130,6 +130,11 @@ constexpr Transposes<E>::Transposes() {
     add("deinterleave", Number::columns, fits_columns<E, 3>, deinterleave<E, 3>);
     add("deinterleave", Number::columns, fits_columns<E, 4>, deinterleave<E, 4>);
   }
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (E <= 2) add("join", Number::rows, fits_interleave<E, 8>, join_words<E, 8>);
+  if constexpr (E == 1) add("join", Number::rows, fits_interleave<E, 16>, join_words<E, 16>);
+  if constexpr (E == 1) add("part", Number::columns, fits_columns<E, 8>, part_bytes);
+#endif
   if constexpr (!parted && E == 1)
     add("spread", Number::columns, fits_few_columns<E, 2>, few_columns<E, 8>);
   if constexpr (!parted && E <= 2)
@@ -189,13 +194,16 @@ void copy_each_across(const CopyBlock& c);
 
 inline constexpr CopyKernel kCopies[] = {
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+    {"copy across",
+     [](const CopyBlock& c) { return whole_across(c) && c.run == 32 && c.across == 2; },
+     copy_across<32, 2>},
     {"copy across", [](const CopyBlock& c) { return whole_across(c) && c.run == 32; },
-     copy_across<32>},
+     copy_across<32, 0>},
     {"copy across", [](const CopyBlock& c) { return whole_across(c) && c.run == 64; },
-     copy_across<64>},
+     copy_across<64, 0>},
     {"copy across",
      [](const CopyBlock& c) { return whole_across(c) && c.run > 64 && c.run <= 512; },
-     copy_across<0>},
+     copy_across<0, 0>},
 #endif
     {"copy across", [](const CopyBlock& c) { return c.across > 1; }, copy_each_across},
     {"copy short", [](const CopyBlock& c) { return c.valid == c.run && c.run <= 32; }, copy_short},

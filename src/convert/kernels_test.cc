@@ -61,7 +61,7 @@ TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
       }
     }
     for (const CopyKernel& row : kernels().copy) all.insert(&row);
-    for (const std::int64_t across : {1, 3}) {
+    for (const std::int64_t across : {1, 2, 3}) {
       for (std::int64_t run = 1; run <= 1100; ++run) {
         for (const std::int64_t valid : {run, run / 2}) {
           CopyBlock block{};
@@ -75,6 +75,37 @@ TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
       }
     }
     EXPECT_EQ(chosen.size(), all.size()) << "instruction set " << target;
+  }
+  use_instruction_set(0);
+}
+
+TEST(ConvertKernels, PixelsIntoPlanesLikeOneByOne) {
+  for (const std::int64_t target : instruction_sets()) {
+    use_instruction_set(target);
+    if (kernels().split_pixels == nullptr) continue;
+    for (int channels = PixelRun::kLeast; channels <= PixelRun::kMost; ++channels) {
+      for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 1023}) {
+        std::vector<Byte> pixels(static_cast<std::size_t>(n * channels));  // nothing behind them
+        for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<Byte>(i * 89 + 7);
+        std::vector<std::vector<float>> planes(static_cast<std::size_t>(channels),
+                                               std::vector<float>(static_cast<std::size_t>(n)));
+        PixelRun run{.src = pixels.data(),
+                     .src_end = pixels.data() + pixels.size(),
+                     .n = n,
+                     .channels = channels,
+                     .to = {},
+                     .mean = {1.5f, -3, 0, 117},
+                     .norm = {0.25f, 1, 1 / 3.f, -2}};
+        for (int c = 0; c < channels; ++c) run.to[c] = planes[static_cast<std::size_t>(c)].data();
+        kernels().split_pixels(run);
+        for (std::size_t i = 0; i < pixels.size(); ++i) {
+          const std::size_t c = i % static_cast<std::size_t>(channels);
+          const float want = (static_cast<float>(pixels[i]) - run.mean[c]) * run.norm[c];
+          ASSERT_EQ(planes[c][i / static_cast<std::size_t>(channels)], want)
+              << n << " pixels of " << channels << ", instruction set " << target;
+        }
+      }
+    }
   }
   use_instruction_set(0);
 }

@@ -132,6 +132,16 @@ struct EvenRows {
   }
 };
 
+/// Rows that follow each other without a gap, kBytes long.
+template <int kL, std::int64_t kBytes>
+struct DenseRows {
+  const Byte* first;
+
+  HWY_INLINE const Byte* at(int k, int block) const { return first + (block * kL + k) * kBytes; }
+
+  HWY_INLINE void step_row() {}
+};
+
 /// Even rows whose 16 bytes are put into another order.
 template <int kL, class V>
 struct ArrangedRows : EvenRows<kL> {
@@ -172,21 +182,25 @@ HWY_INLINE hn::Vec<TileTag<E, kB> > load_rows(const Rows& rows, int k) {
   }
 }
 
-/// A perfect shuffle of the lanes of kN registers within each 128-bit block, by one width of
-/// interleave, repeated: kN rows of kN * n lanes become n columns of kN each, one after the other.
+/// A perfect shuffle of the lanes of kN registers within each 128-bit block.
+template <int kN, class D, class V>
+HWY_INLINE void shuffle_round(D d, V (&x)[kN]) {
+  V y[kN];
+  HWY_UNROLL(8)
+  for (int i = 0; i < kN / 2; ++i) {
+    y[2 * i] = hn::InterleaveLower(d, x[i], x[i + kN / 2]);
+    y[2 * i + 1] = hn::InterleaveUpper(d, x[i], x[i + kN / 2]);
+  }
+  HWY_UNROLL(16)
+  for (int i = 0; i < kN; ++i) x[i] = y[i];
+}
+
+/// The same by one width of interleave, repeated: kN rows of kN * n lanes become n columns of kN
+/// each, one after the other.
 template <int kN, class D, class V>
 HWY_INLINE void shuffle_rows(D d, V (&x)[kN]) {
   HWY_UNROLL(4)
-  for (int round = 1; round < kN; round *= 2) {
-    V y[kN];
-    HWY_UNROLL(8)
-    for (int i = 0; i < kN / 2; ++i) {
-      y[2 * i] = hn::InterleaveLower(d, x[i], x[i + kN / 2]);
-      y[2 * i + 1] = hn::InterleaveUpper(d, x[i], x[i + kN / 2]);
-    }
-    HWY_UNROLL(16)
-    for (int i = 0; i < kN; ++i) x[i] = y[i];
-  }
+  for (int round = 1; round < kN; round *= 2) shuffle_round<kN>(d, x);
 }
 
 /// A tile of 16 / E columns by kB * 16 / E rows, of which the last kColumns are stored.

@@ -243,7 +243,8 @@ void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexc
   (whole ? *job_.transpose : choose(kernels_, element, block)).run(block);
 }
 
-void UnitRunner::copy_rows(const CopyBlock& block) noexcept {
+void UnitRunner::copy_rows(CopyBlock block) noexcept {
+  block.prefetch_for_write = block_.tuning->prefetch_for_write;
   const bool whole =
       block.run == job_.copy_run && block.valid == block.run && block.across == job_.copy_across;
   (whole ? *job_.copy : choose(kernels_, block)).run(block);
@@ -268,7 +269,9 @@ void UnitRunner::gather_crowded_rows() noexcept {
 void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
   locate(unit, na, nb, false);
   block_.nb = nb;
-  if (is_cast_ && job_.src_bytes <= job_.dst_bytes) {
+  if (job_.split) {
+    split(unit);
+  } else if (is_cast_ && job_.src_bytes <= job_.dst_bytes) {
     transpose_then_cast(unit);
   } else if (is_cast_) {
     cast_then_transpose(unit);
@@ -290,6 +293,25 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
 }
 
 // The transposition happens in the narrower of the two types, in scratch memory.
+
+/// Pixels of interleaved bytes into planes of f32.
+void UnitRunner::split(const Unit& unit) noexcept {
+  PixelRun run{.src = block_.row(0),
+               .src_end = src_end_,
+               .n = block_.nb,
+               .channels = static_cast<int>(block_.na),
+               .to = {},
+               .mean = {},
+               .norm = {1, 1, 1, 1}};
+  for (int c = 0; c < run.channels; ++c) {
+    run.to[c] = reinterpret_cast<float*>(block_.column(c));
+    const RowMap map = row_map(job_.b, unit.b, block_.nb, unit.param + c * job_.a.loops[0].ps);
+    if (map.mode == RowMap::Mode::none) continue;
+    run.mean[c] = *map.mean;
+    run.norm[c] = *map.norm;
+  }
+  kernels_.split_pixels(run);
+}
 
 void UnitRunner::transpose_then_cast(const Unit& unit) noexcept {
   const std::int64_t pitch = block_.nb * job_.src_bytes, nb = block_.nb;
@@ -454,18 +476,15 @@ void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noe
 
 /// Zeros in the place of a block that is contiguous in the destination along b.
 void UnitRunner::zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
-  locate({zero_bytes(), unit.dst, 0, unit.a, unit.b, true}, na, nb, true);
   const std::int64_t os = stride_of(job_.b, &Loop::os);
-  for (std::int64_t a = 0; a < na; ++a) {
-    if (job_.kind == Kind::transpose) {
-      for (std::int64_t k = 0; k < job_.across.n; ++k)
-        std::memset(columns_[a] + k * job_.across.os, 0,
-                    static_cast<std::size_t>(nb * job_.dst_bytes));
-    } else {
-      for (std::int64_t b = 0; b < nb; ++b)
-        std::memset(columns_[a] + b * os, 0, static_cast<std::size_t>(job_.dst_bytes));
-    }
-  }
+  const bool runs = job_.kind == Kind::transpose;
+  const std::int64_t bytes = (runs ? nb : 1) * job_.dst_bytes, copies = runs ? job_.across.n : nb,
+                     distance = runs ? job_.across.os : os;
+  Byte* const dst = unit.dst + unit.b * os;
+  walk(job_.a, unit.a, na, [&](std::int64_t, std::int64_t, std::int64_t at, std::int64_t, bool) {
+    for (std::int64_t k = 0; k < copies; ++k)
+      std::memset(dst + at + k * distance, 0, static_cast<std::size_t>(bytes));
+  });
 }
 
 }  // namespace stowage::conversion

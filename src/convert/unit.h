@@ -54,9 +54,10 @@ class UnitRunner {
   void locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept;
   void gather_crowded_rows() noexcept;
   void transpose_bytes(const TransposeBlock& block, int element) noexcept;
-  void copy_rows(const CopyBlock& block) noexcept;
+  void copy_rows(CopyBlock block) noexcept;
   void transpose_then_cast(const Unit& unit) noexcept;
   void cast_then_transpose(const Unit& unit) noexcept;
+  void split(const Unit& unit) noexcept;
   void clear_rows_without_source(const TransposeBlock& to) noexcept;
   void cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
                        std::int64_t valid, const RowMap& map) noexcept;

@@ -2,9 +2,9 @@
 // convert_packing: the rules of ncnn over the conversion engine.
 #include "base/checked.h"
 #include "base/text.h"
+#include "mat/kept_conversion.h"
 #include "mat/shape.h"
 #include "mat/threads.h"
-#include "stowage/convert.h"
 
 namespace stowage {
 
@@ -24,6 +24,20 @@ bool rewrite_header(const Mat& from, MatShape& to) {
   to.cstep = from.cstep * from.elemsize / to.elemsize;
   to.nstep = from.n > 1 ? from.nstep * from.elemsize / to.elemsize : to.cstep;
   return true;
+}
+
+struct Packing {
+  MatShape from, to;
+
+  friend bool operator==(const Packing&, const Packing&) = default;
+};
+
+Conversion conversion_of(const Packing& packing) {
+  const auto& [from, to] = packing;
+  const std::int64_t scalars = std::int64_t{from.packed_extent()} * from.elempack;
+  const DType mover = mover_of(from.lane_bytes());
+  const int unit = dtype_bytes(mover);
+  return {mover, mat_mapping(from, unit, scalars), mover, mat_mapping(to, unit, scalars)};
 }
 
 }  // namespace
@@ -58,12 +72,9 @@ void convert_packing(const Mat& src, Mat& dst, int elempack, const PackingOption
     return;
   }
   to = to.complete();
-  const DType mover = mover_of(from.lane_bytes());
-  const int unit = dtype_bytes(mover);
-  const Mapping src_mapping = mat_mapping(from, unit, scalars);
   Mat out = target_mat(dst, from, to);
-  const Conversion conversion(mover, src_mapping, mover, mat_mapping(out, unit, scalars));
-  conversion.run(from.data, out.data, pool);
+  const Packing packing{from, out};
+  kept_conversion(packing, [&] { return conversion_of(packing); }).run(from.data, out.data, pool);
   dst = std::move(out);
 }
 

@@ -13,11 +13,11 @@
 #include "base/checked.h"
 #include "base/index.h"
 #include "base/text.h"
+#include "mat/kept_conversion.h"
 #include "mat/pixel_rows.h"
 #include "mat/resized_rows.h"
 #include "mat/shape.h"
 #include "mat/threads.h"
-#include "stowage/convert.h"
 
 namespace stowage {
 
@@ -77,6 +77,17 @@ struct Blocks {
   std::int64_t per_task, tasks;
 };
 
+/// What the conversion of a block of rows depends on.
+struct DirectRows {
+  int width, rows, channels;
+  std::ptrdiff_t stride;
+  MatShape to;
+  DType dtype;
+  std::vector<float> mean, norm;
+
+  friend bool operator==(const DirectRows&, const DirectRows&) = default;
+};
+
 void convert_directly(const Pixels& src, Mat& out, const FromPixels& how, int channels,
                       const ScalarMap& map, ThreadPool* pool) {
   const bool gap = src.stride != std::ptrdiff_t{src.width} * channels;
@@ -84,9 +95,19 @@ void convert_directly(const Pixels& src, Mat& out, const FromPixels& how, int ch
   const int most = gap ? std::max(src.height - 1, 1) : src.height;
   for (int y = 0; y < src.height; y += most) {
     const int rows = std::min(most, src.height - y);
-    const Mapping from = pixel_mapping(src.width, rows, channels, src.stride);
-    Conversion(DType::u8, from, how.dtype, rows_mapping(out, rows, how.dtype, channels), map)
-        .run(src.data + y * src.stride, row_of(out, y), pool);
+    const DirectRows key{src.width,
+                         rows,
+                         channels,
+                         src.stride,
+                         out,
+                         how.dtype,
+                         {map.mean.begin(), map.mean.end()},
+                         {map.norm.begin(), map.norm.end()}};
+    const auto make = [&] {
+      return Conversion(DType::u8, pixel_mapping(src.width, rows, channels, src.stride), how.dtype,
+                        rows_mapping(out, rows, how.dtype, channels), map);
+    };
+    kept_conversion(key, make).run(src.data + y * src.stride, row_of(out, y), pool);
   }
 }
 
