@@ -248,9 +248,9 @@ void choose_split(Job& job) noexcept {
               pixels.os == job.dst_bytes && pixels.ps == 0;
   if (!job.split) return;
   job.a.block = job.a.n;
-  const std::int64_t all = job.a.n * job.b.n * job.dst_bytes;
-  job.b.block =
-      std::clamp<std::int64_t>(most_of_streams(all) / (job.a.n * job.dst_bytes), 1, job.b.n);
+  const std::int64_t pixel = job.a.n * job.dst_bytes;
+  const std::int64_t whole = most_of_streams(pixel * job.b.n) / pixel / kLine * kLine;
+  job.b.block = std::min(job.b.n, whole);  // planes are cut between lines
 }
 
 void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {

@@ -118,6 +118,7 @@ struct PixelRun {
   int channels;
   float* to[kMost];
   float mean[kMost], norm[kMost];
+  bool prefetch_for_write;  ///< as the tuning says
 };
 
 /// The first row of a table that fits is the best; the last one fits everything.

@@ -33,7 +33,7 @@ constexpr std::array<std::array<Byte, 16>, kChannels> channel_orders() {
 }
 
 /// Four pixels in each 16 bytes of a vector.
-template <int kChannels>
+template <int kChannels, bool kAhead>
 void split_pixels_of(const PixelRun& run) {
   static constexpr auto kOrders = channel_orders<kChannels>();
   constexpr std::int64_t kStep = 4 * kBlocks, kPiece = 4 * kChannels,
@@ -61,7 +61,11 @@ void split_pixels_of(const PixelRun& run) {
                      safe = room < 0 ? 0 : std::min(n, room / kChannels + kStep);
   const Byte* from = run.src;
   std::int64_t i = 0;
-  for (; i + kStep <= safe; i += kStep, from += kStep * kChannels) move(from, to, i);
+  for (; i + kStep <= safe; i += kStep, from += kStep * kChannels) {
+    for (int c = 0; kAhead && c < kChannels; ++c)
+      prefetch_for_write(reinterpret_cast<const Byte*>(to[c] + i) + 4 * kLine);
+    move(from, to, i);
+  }
   for (; i < n; i += kStep, from += kStep * kChannels) {
     const std::int64_t rest = std::min(kStep, n - i);
     Byte copy[kReach] = {};
@@ -75,10 +79,15 @@ void split_pixels_of(const PixelRun& run) {
   }
 }
 
+template <bool kAhead>
+void split_pixels_as(const PixelRun& run) {
+  if (run.channels == 2) return split_pixels_of<2, kAhead>(run);
+  if (run.channels == 3) return split_pixels_of<3, kAhead>(run);
+  split_pixels_of<4, kAhead>(run);
+}
+
 inline void split_pixels(const PixelRun& run) {
-  if (run.channels == 2) return split_pixels_of<2>(run);
-  if (run.channels == 3) return split_pixels_of<3>(run);
-  split_pixels_of<4>(run);
+  run.prefetch_for_write ? split_pixels_as<true>(run) : split_pixels_as<false>(run);
 }
 
 inline constexpr auto kSplitPixels = &split_pixels;

@@ -95,7 +95,8 @@ TEST(ConvertKernels, PixelsIntoPlanesLikeOneByOne) {
                      .channels = channels,
                      .to = {},
                      .mean = {1.5f, -3, 0, 117},
-                     .norm = {0.25f, 1, 1 / 3.f, -2}};
+                     .norm = {0.25f, 1, 1 / 3.f, -2},
+                     .prefetch_for_write = n % 2 == 0};
         for (int c = 0; c < channels; ++c) run.to[c] = planes[static_cast<std::size_t>(c)].data();
         kernels().split_pixels(run);
         for (std::size_t i = 0; i < pixels.size(); ++i) {

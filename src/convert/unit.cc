@@ -302,7 +302,8 @@ void UnitRunner::split(const Unit& unit) noexcept {
                .channels = static_cast<int>(block_.na),
                .to = {},
                .mean = {},
-               .norm = {1, 1, 1, 1}};
+               .norm = {1, 1, 1, 1},
+               .prefetch_for_write = block_.tuning->prefetch_for_write};
   for (int c = 0; c < run.channels; ++c) {
     run.to[c] = reinterpret_cast<float*>(block_.column(c));
     const RowMap map = row_map(job_.b, unit.b, block_.nb, unit.param + c * job_.a.loops[0].ps);
