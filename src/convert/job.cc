@@ -131,7 +131,7 @@ std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all,
   constexpr std::int64_t kHalfPage = 2048;
   const std::int64_t distance = job.b.loops[0].is;
   const bool both = distance % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
-  if (panels && std::min(job.a.n, job.b.n) * job.dst_bytes <= kLine) return most_of_streams(all);
+  if (!cast && std::min(job.a.n, job.b.n) * job.dst_bytes <= kLine) return most_of_streams(all);
   if (!panels || both || crowded(distance, kLine / job.src_bytes)) return kMostBytes;
   return most_of_panels(all, tuning);
 }
@@ -142,7 +142,7 @@ std::int64_t bytes_of(const Job& job, const Pool& pool) noexcept {
   return all;
 }
 
-void choose_copy(Job& job, Pool& pool, int run, bool cast, const Tuning& tuning) noexcept {
+void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
   const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::copy;
   if (run >= 0) append(job.a, pool.take(run));
@@ -162,7 +162,7 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, const Tuning& tuning)
     job.a.block = std::min(job.a.n, whole_runs(job.a.loops[0].n));
   }
   const std::int64_t row = std::max<std::int64_t>(job.a.block * job.dst_bytes * job.across.n, 1);
-  const std::int64_t most = !cast && tuning.streams > 0 ? most_of_streams(all) : kRunBytes;
+  const std::int64_t most = cast ? kRunBytes : most_of_streams(all);
   job.b.block = std::clamp<std::int64_t>(most / row, 1, job.b.n);
 }
 
@@ -174,14 +174,15 @@ constexpr std::int64_t cast_row(const Tuning& tuning) noexcept {
 
 /// A unit touches at most `most` bytes; rows are cast that are `cast_row` long, if not 0.
 void choose_blocks(Job& job, std::int64_t cast_row, std::int64_t most) noexcept {
-  const bool tables = job.kind == Kind::strided || cast_row > 0;
+  // Rows without a source are as long as zero_bytes.
+  const bool tables =
+      job.kind == Kind::strided || cast_row > 0 || job.a.valid < job.a.n || job.b.valid < job.b.n;
   const std::int64_t element = std::max(job.src_bytes, job.dst_bytes);
   // Four lines in either direction; what the shorter side leaves goes to the longer one.
   std::int64_t side = 4 * kLine / element;
   while (side * side * element > most) side /= 2;
   const auto grow = [&](const Chain& chain, std::int64_t from, std::int64_t to) {
-    const bool even = chain.count == 1 && chain.valid == chain.n;
-    const std::int64_t longest = even && !tables ? kMaxEvenBlock : kMaxBlock;
+    const std::int64_t longest = chain.count == 1 && !tables ? kMaxEvenBlock : kMaxBlock;
     return std::min({chain.n, longest, std::max(from, round_up(to, kLine))});
   };
   std::int64_t a = std::min(job.a.n, side), b = std::min(job.b.n, side);
@@ -353,7 +354,7 @@ void make_job(const Nest& nest, int src_bytes, int dst_bytes, Change change, con
   const bool lone =
       ib >= 0 && !cast && pool.loops[ib].valid == 1 && pool.loops[ib].n * out.dst_bytes >= 16;
   if (nest.fill || !linear || lone || (ia >= 0 && ia == ib)) {
-    choose_copy(out, pool, ib, cast && !nest.fill, tuning);
+    choose_copy(out, pool, ib, cast && !nest.fill);
   } else if (ia >= 0 && ib >= 0) {
     choose_transpose(out, pool, ia, ib, cast, tuning);
     if (change == Change::bytes_to_floats) choose_split(out);

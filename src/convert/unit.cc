@@ -111,12 +111,22 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
   block_.size = size;
   block_.tuning = inner_.tuning = &tuning;
   inner_.size = Size::small;
+  even_ = !is_cast && job.kind == Kind::transpose && job.across.n == 1 && job.row_stride != 0 &&
+          job.col_stride != 0 && job.a.valid == job.a.n && job.b.valid == job.b.n;
+  if (!even_) return;
+  describe_whole_block();
+  even_ = !rows_crowd();
 }
 
 void UnitRunner::run(const Unit& unit) noexcept {
   const std::int64_t na = std::min(job_.a.block, job_.a.n - unit.a);
   const std::int64_t nb = std::min(job_.b.block, job_.b.n - unit.b);
-  if (job_.kind == Kind::copy) {
+  if (even_ && !unit.zero && na == job_.a.block && nb == job_.b.block) {
+    rows_[0] = unit.src + unit.a * job_.src_bytes + unit.b * job_.row_stride;
+    columns_[0] = unit.dst + unit.a * job_.col_stride + unit.b * job_.dst_bytes;
+    describe_whole_block();
+    job_.transpose->run(block_);
+  } else if (job_.kind == Kind::copy) {
     copy(unit, na, nb);
   } else if (unit.zero) {
     zero(unit, na, nb);
@@ -198,6 +208,16 @@ void UnitRunner::cast_dense(const Byte* src, Byte* dst, std::int64_t n, std::int
     cast_(src + i * job_.src_bytes, dst + i * job_.dst_bytes, std::min(step, n - i), map);
 }
 
+/// A block whose rows and columns are at equal distances, all but where it begins.
+void UnitRunner::describe_whole_block() noexcept {
+  block_.na = job_.a.block;
+  block_.nb = job_.b.block;
+  block_.row_stride = job_.row_stride;
+  block_.col_stride = job_.col_stride;
+  block_.src_end = src_end_;
+  block_.copied = false;
+}
+
 /// Where the rows and columns of the block are; tables of them only where they are irregular or
 /// `full` tables are wanted.
 void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept {
@@ -250,15 +270,24 @@ void UnitRunner::copy_rows(CopyBlock block) noexcept {
   (whole ? *job_.copy : choose(kernels_, block)).run(block);
 }
 
-/// Rows at such a distance that they crowd the same few sets of the cache would be fetched again
-/// for each 16 bytes of a line; they are copied next to each other first.
-void UnitRunner::gather_crowded_rows() noexcept {
-  const std::int64_t run = block_.na * job_.src_bytes, pitch = round_up(run, 64) + 64;
+/// How far apart rows are in scratch memory.
+std::int64_t UnitRunner::scratch_pitch() const noexcept {
+  return round_up(block_.na * job_.src_bytes, 64) + 64;
+}
+
+/// Whether rows at such a distance that they crowd the same few sets of the cache would be fetched
+/// again for each 16 bytes of a line, and scratch memory holds them.
+bool UnitRunner::rows_crowd() const noexcept {
   // The rows of a tile, or all where the kernel walks columns first.
   const std::int64_t at_once = block_.col_stride % 2048 == 0 ? block_.nb : 64 / job_.src_bytes;
-  if (block_.row_stride == 0 || !crowded(block_.row_stride, std::min(at_once, block_.nb)) ||
-      pitch * block_.nb > static_cast<std::int64_t>(kScratchBytes))
-    return;
+  return block_.row_stride != 0 && crowded(block_.row_stride, std::min(at_once, block_.nb)) &&
+         scratch_pitch() * block_.nb <= static_cast<std::int64_t>(kScratchBytes);
+}
+
+/// Rows that crowd are copied next to each other first.
+void UnitRunner::gather_crowded_rows() noexcept {
+  if (!rows_crowd()) return;
+  const std::int64_t run = block_.na * job_.src_bytes, pitch = scratch_pitch();
   copy_rows({rows_[0], scratch_, block_.nb, block_.row_stride, pitch, run, run, src_end_});
   rows_[0] = scratch_;
   block_.row_stride = pitch;

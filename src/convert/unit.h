@@ -52,6 +52,9 @@ class UnitRunner {
   void zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
 
   void locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept;
+  void describe_whole_block() noexcept;
+  std::int64_t scratch_pitch() const noexcept;
+  bool rows_crowd() const noexcept;
   void gather_crowded_rows() noexcept;
   void transpose_bytes(const TransposeBlock& block, int element) noexcept;
   void copy_rows(CopyBlock block) noexcept;
@@ -81,6 +84,7 @@ class UnitRunner {
   std::int64_t map_key_[3] = {-1, -1, -1};
   std::int64_t repeated_ = 0;  ///< the run that fills the whole of the maps below
   bool any_zero_row_ = false;
+  bool even_;  ///< whole units need no more than where they begin
   TransposeBlock block_, inner_;
   TableKey row_table_, column_table_;
   const Byte *rows_[kMaxBlock], *inner_rows_[kMaxBlock];
