@@ -6,6 +6,7 @@
 // blocks.
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -23,10 +24,12 @@ namespace stowage {
 
 namespace {
 
-/// Of a block's samples; the planes of its colours are twice as much again. All of it fits into an
-/// L2, and the two conversions of a block are called often enough to cost no time of their own.
-constexpr std::int64_t kScratchBytes = 64 * 1024;
-constexpr int kTasksPerThread = 4;
+/// Of a block's samples; the planes of its colours are twice as much again. An L2 holds all of it,
+/// and the two conversions of a block take longer than calling them.
+constexpr std::int64_t kScratchBytes = 48 * 1024;
+
+/// Each task has memory of its own, which takes time, too.
+constexpr int kTasksPerThread = 2;
 
 /// `rows` rows of interleaved samples, `stride` bytes from each other.
 Mapping pixel_mapping(int width, int rows, int channels, std::int64_t stride) {
@@ -127,8 +130,8 @@ class RowBlocks {
     if (resized) rows_.emplace_back(planes_of(src)[0], width, height, mode);
     direct_ = !resized && !is_yuv(src.format) && src.stride == std::ptrdiff_t{width} * channels_;
     const std::size_t pixels = idx(width) * idx(most_rows);
-    if (!direct_) made_.resize(pixels * idx(channels_));
-    planes_.resize(pixels * kColourPlanes);
+    if (!direct_) made_.reset(new Sample[pixels * idx(channels_)]);
+    planes_.reset(new Sample[pixels * kColourPlanes]);
   }
 
   /// Rows y .. y + rows, one behind the other.
@@ -136,7 +139,7 @@ class RowBlocks {
     if (direct_) return src_.data + y * src_.stride;
     const std::size_t row = idx(width_) * idx(channels_);
     for (int k = 0; k < rows; ++k) {
-      Sample* const to = made_.data() + idx(k) * row;
+      Sample* const to = made_.get() + idx(k) * row;
       if (is_yuv(src_.format)) {
         yuv_row(src_, y + k, to);
       } else if (!rows_.empty()) {
@@ -145,17 +148,17 @@ class RowBlocks {
         std::memcpy(to, src_.data + (y + k) * src_.stride, row);
       }
     }
-    return made_.data();
+    return made_.get();
   }
 
-  Sample* planes() noexcept { return planes_.data(); }
+  Sample* planes() noexcept { return planes_.get(); }
 
  private:
   Pixels src_;
   int width_, channels_;
   bool direct_;
   std::vector<ResizedRows> rows_;  // one, where sizes differ
-  std::vector<Sample> made_, planes_;
+  std::unique_ptr<Sample[]> made_, planes_;
 };
 
 void convert_by_rows(const Pixels& src, PixelFormat to, Mat& out, const FromPixels& how,
@@ -175,8 +178,10 @@ void convert_by_rows(const Pixels& src, PixelFormat to, Mat& out, const FromPixe
   const BlockConversions usual = conversions(blocks.rows);
   const int rest = out.h % blocks.rows;
   const BlockConversions last = rest == 0 ? usual : conversions(rest);
-  std::vector<RowBlocks> tasks(idx(blocks.tasks),
-                               RowBlocks(src, out.w, out.h, how.resize, blocks.rows));
+  std::vector<RowBlocks> tasks;
+  tasks.reserve(idx(blocks.tasks));
+  for (std::int64_t i = 0; i < blocks.tasks; ++i)
+    tasks.emplace_back(src, out.w, out.h, how.resize, blocks.rows);
   parallel(pool, tasks.size(), [&](std::size_t i) {
     blocks.each(i, [&](int y, int rows) {
       const Sample* from = tasks[i].block(y, rows);
