@@ -73,7 +73,8 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
   Nest nest;
   for (std::int64_t i = 0; i < std::min(plan_.count(), kKept); ++i) {
     plan_.make(i, nest);
-    make_job(nest, src_scalar_, dst_scalar_, change_, tuning_, jobs_[static_cast<std::size_t>(i)]);
+    make_job(nest, plan_.count() == 1, src_scalar_, dst_scalar_, change_, tuning_,
+             jobs_[static_cast<std::size_t>(i)]);
   }
   const auto cells = dst.count();
   bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dst_scalar_);
@@ -134,7 +135,7 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
   Job job;
   for (std::int64_t i = kept; i < plan_.count(); ++i) {
     plan_.make(i, nest);
-    make_job(nest, src_scalar_, dst_scalar_, change_, tuning_, job);
+    make_job(nest, false, src_scalar_, dst_scalar_, change_, tuning_, job);
     range(job);
   }
 }

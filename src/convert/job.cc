@@ -18,8 +18,7 @@ constexpr std::int64_t kMostBytes = 16384, kRunBytes = 16384;
 /// whole.
 constexpr std::int64_t kMostOfPanels = 65536, kPartOfL2 = 4, kPartOfAll = 8;
 
-/// The same where one side has a line at most, so that no line is met twice: only what finding a
-/// unit takes counts, some 100 ns.
+/// The same where no line is met twice: only what finding a unit takes counts, some 100 ns.
 constexpr std::int64_t kMostOfStreams = 262144;
 
 /// Fewer rows are not worth a unit.
@@ -123,6 +122,24 @@ std::int64_t most_of_streams(std::int64_t all) noexcept {
   return std::clamp(all / kPartOfAll, kMostBytes, kMostOfStreams);
 }
 
+/// The kernel for na columns and nb rows of the chains.
+const TransposeKernel& kernel_for(const Job& job, std::int64_t na, std::int64_t nb) {
+  TransposeBlock block{};
+  block.na = na;
+  block.nb = nb;
+  block.row_stride = job.b.count == 1 ? job.b.loops[0].is : 0;
+  block.col_stride = job.a.count == 1 ? job.a.loops[0].os : 0;
+  return choose(kernels(), job.dst_bytes, block);
+}
+
+/// Whether a few rows or columns are walked together, each of their lines once.
+bool one_pass(const Job& job) noexcept {
+  constexpr std::int64_t kTile = 16;  // bytes of a row
+  if (std::min(job.a.n, job.b.n) * job.dst_bytes > kLine) return false;
+  return job.a.n * job.src_bytes <= kTile ||
+         kernel_for(job, job.a.n, job.b.n).number != TransposeKernel::Number::element;
+}
+
 /// Of a transposition that moves `all` bytes.
 std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all,
                         const Tuning& tuning) noexcept {
@@ -131,7 +148,7 @@ std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all,
   constexpr std::int64_t kHalfPage = 2048;
   const std::int64_t distance = job.b.loops[0].is;
   const bool both = distance % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
-  if (!cast && std::min(job.a.n, job.b.n) * job.dst_bytes <= kLine) return most_of_streams(all);
+  if (!cast && one_pass(job)) return most_of_streams(all);
   if (!panels || both || crowded(distance, kLine / job.src_bytes)) return kMostBytes;
   return most_of_panels(all, tuning);
 }
@@ -142,7 +159,7 @@ std::int64_t bytes_of(const Job& job, const Pool& pool) noexcept {
   return all;
 }
 
-void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
+void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept {
   const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::copy;
   if (run >= 0) append(job.a, pool.take(run));
@@ -162,7 +179,7 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast) noexcept {
     job.a.block = std::min(job.a.n, whole_runs(job.a.loops[0].n));
   }
   const std::int64_t row = std::max<std::int64_t>(job.a.block * job.dst_bytes * job.across.n, 1);
-  const std::int64_t most = cast ? kRunBytes : most_of_streams(all);
+  const std::int64_t most = cast || !alone ? kRunBytes : most_of_streams(all);
   job.b.block = std::clamp<std::int64_t>(most / row, 1, job.b.n);
 }
 
@@ -329,8 +346,8 @@ std::int64_t Job::bytes() const noexcept {
   return n;
 }
 
-void make_job(const Nest& nest, int src_bytes, int dst_bytes, Change change, const Tuning& tuning,
-              Job& out) noexcept {
+void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change change,
+              const Tuning& tuning, Job& out) noexcept {
   const bool cast = change != Change::none;
   out.fill = nest.fill;
   out.src_bytes = nest.fill ? dst_bytes : src_bytes;
@@ -354,7 +371,7 @@ void make_job(const Nest& nest, int src_bytes, int dst_bytes, Change change, con
   const bool lone =
       ib >= 0 && !cast && pool.loops[ib].valid == 1 && pool.loops[ib].n * out.dst_bytes >= 16;
   if (nest.fill || !linear || lone || (ia >= 0 && ia == ib)) {
-    choose_copy(out, pool, ib, cast && !nest.fill);
+    choose_copy(out, pool, ib, cast && !nest.fill, alone);
   } else if (ia >= 0 && ib >= 0) {
     choose_transpose(out, pool, ia, ib, cast, tuning);
     if (change == Change::bytes_to_floats) choose_split(out);

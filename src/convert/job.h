@@ -60,7 +60,8 @@ struct Job {
 /// Whether elements change or are scaled, so that they cannot be taken together as wider ones.
 enum class Change : std::uint8_t { none, cast, bytes_to_floats };
 
-void make_job(const Nest& nest, int src_bytes, int dst_bytes, Change change, const Tuning& tuning,
-              Job& out) noexcept;
+/// `alone`: the nest makes all of its tensor; several take turns in short slices.
+void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change change,
+              const Tuning& tuning, Job& out) noexcept;
 
 }  // namespace stowage::conversion
