@@ -347,17 +347,11 @@ TEST(Convert, LongRows) {
   Random random(14);
   for (const std::int64_t channels : {1, 3, 5, 8}) {
     const Shape shape("nchw", {1, channels, 1, 36001});
-    for (const char* plain : {"n c h w", "n h w c"}) {
-      for (const char* other : {"n h w c", "n c/4 h w c%4", "n c/8 h w c%8", "n c/16 h w c%16",
-                                "y:(n h) x:(c/4 w) lane:c%4"}) {
-        const DType dtype = channels % 2 == 0 ? DType::f64 : DType::f32;
-        ASSERT_EQ(difference({plain, other, shape, dtype, dtype, {}, {}, {}}, random, nullptr), "");
-        ASSERT_EQ(difference({other, plain, shape, dtype, dtype, {}, {}, {}}, random, nullptr), "");
-      }
+    for (const char* to : {"n h w c", "n c/8 h w c%8", "n c/16 h w c%16", kActivations[10]}) {
+      Case c{"n c h w", to, shape, DType::f32, DType::f32, {}, {}, {}};
+      for (int way = 0; way < 2; ++way, std::swap(c.from, c.to))
+        ASSERT_EQ(difference(c, random, nullptr), "");
     }
-    ASSERT_EQ(difference({"n h w c", "n c h w", shape, DType::u8, DType::f32, {3}, {0.5f}, {}},
-                         random, nullptr),
-              "");
   }
 }
 

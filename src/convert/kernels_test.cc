@@ -111,6 +111,20 @@ TEST(ConvertKernels, PixelsIntoPlanesLikeOneByOne) {
   use_instruction_set(0);
 }
 
+TEST(ConvertKernels, PixelsOfSeveralUnits) {
+  const Shape shape("nhwc", {2, 173, 331, 3});
+  const Mapping src(Layout::parse("n h w c"), shape, 1), dst(Layout::parse("n c h w"), shape, 4);
+  std::vector<unsigned char> in(src.bytes());
+  std::vector<float> want(dst.bytes() / 4), got(want.size(), -1);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<unsigned char>(i * 31 + i / 251);
+  const float mean[] = {1, 2, 3}, norm[] = {0.5f, -1, 4};
+  const ScalarMap map{mean, norm, Axis("c")};
+  convert_by_oracle(DType::u8, src, in.data(), DType::f32, dst, want.data(), map);
+  Program(DType::u8, src, DType::f32, dst, map)
+      .run(in.data(), reinterpret_cast<Byte*>(got.data()), nullptr);
+  EXPECT_EQ(got, want);
+}
+
 TEST(ConvertKernels, CachesOfAnySizeGiveTheSameBytes) {
   const Shape shape = Shape("nchw", {1, 48, 64, 64});
   const Mapping src(Layout::parse("n c h w"), shape, 4), dst(Layout::parse("n h w c"), shape, 4);
