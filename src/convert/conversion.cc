@@ -67,17 +67,19 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
   alias_ = !cast_ && src.same_bytes(dst);
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
   bytes_moved_ = static_cast<std::size_t>(src.shape().elements() * src_scalar_);
-  change_ = !cast_                     ? Change::none
-            : row_cast_.widens_bytes() ? Change::bytes_to_floats
-                                       : Change::cast;
   Nest nest;
   for (std::int64_t i = 0; i < std::min(plan_.count(), kKept); ++i) {
     plan_.make(i, nest);
-    make_job(nest, plan_.count() == 1, src_scalar_, dst_scalar_, change_, tuning_,
+    make_job(nest, plan_.count() == 1, src_scalar_, dst_scalar_, change(), tuning_,
              jobs_[static_cast<std::size_t>(i)]);
   }
   const auto cells = dst.count();
   bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dst_scalar_);
+}
+
+Change Program::change() const noexcept {
+  if (!cast_) return Change::none;
+  return row_cast_.widens_bytes() ? Change::bytes_to_floats : Change::cast;
 }
 
 void Program::set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst) {
@@ -135,7 +137,7 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
   Job job;
   for (std::int64_t i = kept; i < plan_.count(); ++i) {
     plan_.make(i, nest);
-    make_job(nest, false, src_scalar_, dst_scalar_, change_, tuning_, job);
+    make_job(nest, false, src_scalar_, dst_scalar_, change(), tuning_, job);
     range(job);
   }
 }

@@ -69,6 +69,7 @@ class Program {
 
   /// The job that writes most; null where there is none.
   const Job* main_job() const noexcept;
+  Change change() const noexcept;
   void set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst);
   void run_job(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
                Byte* dst) const noexcept;
@@ -83,7 +84,6 @@ class Program {
   std::size_t dst_size_, bytes_moved_ = 0;
   DType src_dtype_, dst_dtype_;
   RowCast row_cast_;
-  Change change_ = Change::none;
   ScalarTable scalars_;
   std::array<Job, kKept> jobs_;
 };

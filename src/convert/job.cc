@@ -122,14 +122,19 @@ std::int64_t most_of_streams(std::int64_t all) noexcept {
   return std::clamp(all / kPartOfAll, kMostBytes, kMostOfStreams);
 }
 
-/// The kernel for na columns and nb rows of the chains.
-const TransposeKernel& kernel_for(const Job& job, std::int64_t na, std::int64_t nb) {
+/// How far apart the iterations of a chain are, 0 where that differs.
+std::int64_t even_stride(const Chain& chain, std::int64_t Loop::*stride) noexcept {
+  return chain.count == 1 ? chain.loops[0].*stride : 0;
+}
+
+const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
+                                  std::int64_t row_stride, std::int64_t col_stride) {
   TransposeBlock block{};
   block.na = na;
   block.nb = nb;
-  block.row_stride = job.b.count == 1 ? job.b.loops[0].is : 0;
-  block.col_stride = job.a.count == 1 ? job.a.loops[0].os : 0;
-  return choose(kernels(), job.dst_bytes, block);
+  block.row_stride = row_stride;
+  block.col_stride = col_stride;
+  return choose(kernels(), element, block);
 }
 
 /// Whether a few rows or columns are walked together, each of their lines once.
@@ -137,18 +142,20 @@ bool one_pass(const Job& job) noexcept {
   constexpr std::int64_t kTile = 16;  // bytes of a row
   if (std::min(job.a.n, job.b.n) * job.dst_bytes > kLine) return false;
   return job.a.n * job.src_bytes <= kTile ||
-         kernel_for(job, job.a.n, job.b.n).number != TransposeKernel::Number::element;
+         kernel_for(job.dst_bytes, job.a.n, job.b.n, even_stride(job.b, &Loop::is),
+                    even_stride(job.a, &Loop::os))
+                 .number != TransposeKernel::Number::element;
 }
 
 /// Of a transposition that moves `all` bytes.
 std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all,
                         const Tuning& tuning) noexcept {
+  if (!cast && one_pass(job)) return most_of_streams(all);
   const bool panels = !cast && tuning.streams > 0 && job.dst_bytes >= 4;
   // Rows that crowd a few sets are copied first, as many as there is room for.
   constexpr std::int64_t kHalfPage = 2048;
   const std::int64_t distance = job.b.loops[0].is;
   const bool both = distance % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
-  if (!cast && one_pass(job)) return most_of_streams(all);
   if (!panels || both || crowded(distance, kLine / job.src_bytes)) return kMostBytes;
   return most_of_panels(all, tuning);
 }
@@ -303,16 +310,10 @@ void choose_kernels(Job& job, bool cast) noexcept {
   job.row_stride = job.col_stride = 0;
   if (job.kind != Kind::transpose) return;
   const bool first = cast && job.src_bytes <= job.dst_bytes;  // into scratch, then cast
-  job.row_stride = cast && !first     ? job.a.block * job.dst_bytes
-                   : job.b.count == 1 ? job.b.loops[0].is
-                                      : 0;
-  job.col_stride = first ? job.b.block * job.src_bytes : job.a.count == 1 ? job.a.loops[0].os : 0;
-  TransposeBlock block{};
-  block.na = job.a.block;
-  block.nb = job.b.block;
-  block.row_stride = job.row_stride;
-  block.col_stride = job.col_stride;
-  job.transpose = &choose(table, first ? job.src_bytes : job.dst_bytes, block);
+  job.row_stride = cast && !first ? job.a.block * job.dst_bytes : even_stride(job.b, &Loop::is);
+  job.col_stride = first ? job.b.block * job.src_bytes : even_stride(job.a, &Loop::os);
+  job.transpose = &kernel_for(first ? job.src_bytes : job.dst_bytes, job.a.block, job.b.block,
+                              job.row_stride, job.col_stride);
 }
 
 void order_steps(Job& job, const Pool& pool) noexcept {

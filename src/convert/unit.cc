@@ -321,8 +321,6 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
   }
 }
 
-// The transposition happens in the narrower of the two types, in scratch memory.
-
 /// Pixels of interleaved bytes into planes of f32.
 void UnitRunner::split(const Unit& unit) noexcept {
   PixelRun run{.src = block_.row(0),
@@ -342,6 +340,8 @@ void UnitRunner::split(const Unit& unit) noexcept {
   }
   kernels_.split_pixels(run);
 }
+
+// The transposition happens in the narrower of the two types, in scratch memory.
 
 void UnitRunner::transpose_then_cast(const Unit& unit) noexcept {
   const std::int64_t pitch = block_.nb * job_.src_bytes, nb = block_.nb;
