@@ -104,6 +104,21 @@ TEST(Conv, EveryTileOfPixels) {
   });
 }
 
+TEST(Conv, OneTapOverBlocksOfChannels) {
+  for_each_target([] {
+    // The blocks of a pixel reach beyond the zeros that stand for padding.
+    for (const std::int64_t channels : {9, 24, 32, 33}) {
+      for (const std::int64_t width : {5, 6, 11, 40}) {
+        for (const Ints& pads : {Ints{}, Ints{0, 1, 1, 2}}) {
+          const ConvCase c{{1, channels, 40, width}, {33, channels, 1, 1}, {1, 1}, pads, {}};
+          SCOPED_TRACE(name_of(c));
+          EXPECT_GT(check_offers(op_case(c)), 0);
+        }
+      }
+    }
+  });
+}
+
 TEST(Conv, Depthwise) {
   const auto depthwise = [](std::int64_t channels, const Ints& spatial, const Ints& kernel) {
     ConvCase c{{2, channels}, {channels, 1}};

@@ -42,6 +42,7 @@ struct Tile {
   const PixelGemm* gemm;
   const PixelGemmCall* call;
   const float* const* pixels;  // of tap 0
+  const float* zero;           // zero_run(): a call here would spill the accumulators
   const std::int64_t* out_at;
   const float* weights;               // of the panel
   const float* bias;                  // of the panel or null
@@ -69,11 +70,16 @@ HWY_INLINE void multiply_row(const float* w, const float* const (&px)[P], std::i
   }
 }
 
+/// Rows that a tile takes at once where a run of channels is so long; a block is kLanes of them.
+constexpr std::int64_t unrolled_rows(std::int64_t run) {
+  return run < kUnrolled ? kLanes : kUnrolled;
+}
+
 template <int P, int NB>
-HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
+HWY_INLINE void multiply_taps(const Tile& t, V (&acc)[P][NB]) {
   const PixelGemm& g = *t.gemm;
   const Slab& s = *t.slab;
-  const float* const zero = zero_run();
+  const float* const zero = t.zero;
   const std::int64_t row = g.w_row;
   const char* next = t.next;
   for (std::int64_t o = s.outer_begin; o < s.outer_end; ++o) {
@@ -98,6 +104,49 @@ HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
       for (; k < run; ++k, w += row) multiply_row<P, NB>(w, px, k, acc);
     }
   }
+}
+
+/// The same for one tap whose pixels all lie in the image, in blocks of channels: their pointers
+/// are read once and advance alike, and nothing but products is between one block and the next.
+template <int P, int NB>
+HWY_INLINE void multiply_blocks(const Tile& t, V (&acc)[P][NB]) {
+  const PixelGemm& g = *t.gemm;
+  const Slab& s = *t.slab;
+  const std::int64_t row = g.w_row, step = g.in_outer;
+  const float* const* const pointers = t.pixels + s.tap_begin * t.call->pixel_stride;
+  const float* px[P];
+  STOWAGE_UNROLL
+  for (int p = 0; p < P; ++p) px[p] = pointers[p] + s.outer_begin * step;
+  const float* w =
+      t.weights + s.outer_begin * g.w_outer + g.w_tap[static_cast<std::size_t>(s.tap_begin)];
+  const char* next = t.next;
+  const int lines = t.next_lines;
+  const std::int64_t whole =
+      g.last_run == kLanes ? s.outer_end : std::min(s.outer_end, g.outer - 1);
+  for (std::int64_t o = s.outer_begin; o < whole; ++o) {
+    for (int i = 0; i < lines; ++i, next += kLine) __builtin_prefetch(next, 0, 2);
+    STOWAGE_UNROLL
+    for (int i = 0; i < kLanes; ++i, w += row) multiply_row<P, NB>(w, px, i, acc);
+    STOWAGE_UNROLL
+    for (int p = 0; p < P; ++p) px[p] += step;
+  }
+  if (whole == s.outer_end) return;
+  for (std::int64_t k = 0; k < g.last_run; ++k, w += row) multiply_row<P, NB>(w, px, k, acc);
+}
+
+template <int P, int NB>
+HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
+  const PixelGemm& g = *t.gemm;
+  const Slab& s = *t.slab;
+  if constexpr (P * NB >= 8) {
+    if (g.outer > 1 && s.tap_end - s.tap_begin == 1 && g.run == kLanes &&
+        g.w_outer == kLanes * g.w_row) {
+      const float* const* const pointers = t.pixels + s.tap_begin * t.call->pixel_stride;
+      if (std::find(pointers, pointers + P, t.zero) == pointers + P)
+        return multiply_blocks<P, NB>(t, acc);
+    }
+  }
+  multiply_taps<P, NB>(t, acc);
 }
 
 /// Posts that are not for registers, over the values of a tile: [pixel][block][lane].
@@ -262,8 +311,9 @@ NextWeights next_weights(const PixelGemmCall& call, const Tile& t) {
   }
   end = std::min(end, call.weights + call.panel_end * g.w_panel);
   NextWeights next;
-  next.tile_steps = (s.outer_end - s.outer_begin) * (s.tap_end - s.tap_begin) *
-                    ((s.k_end - s.k_begin) / kUnrolled);
+  const std::int64_t run = s.k_end - s.k_begin;
+  next.tile_steps =
+      (s.outer_end - s.outer_begin) * (s.tap_end - s.tap_begin) * (run / unrolled_rows(run));
   const std::int64_t steps = next.tile_steps * ((call.count + kFullPixels - 1) / kFullPixels);
   if (begin >= end || steps == 0) return {};
   next.begin = reinterpret_cast<const char*>(begin);
@@ -324,6 +374,7 @@ void run(const PixelGemm& g, const PixelGemmCall& call) {
     Tile t{};
     t.gemm = &g;
     t.call = &call;
+    t.zero = zero_run();
     t.weights = call.weights + panel * g.w_panel;
     t.bias = call.bias == nullptr ? nullptr : call.bias + channel;
     const std::int64_t at = panel * g.panel * g.out_block;
