@@ -1,107 +1,81 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times Stowage and ONNX Runtime on the same models, alternately, results checked first.
+"""Whole models by Stowage and by the engines of PyPI, in turn, results compared first.
 
-Each model is a folder of ONNX's backend-test form. A round times `runs` inferences of one
-contender and then of the other, input and output included; the figure is the median over all
-rounds. ONNX Runtime runs with all its optimisations, on as many threads as Stowage.
+A model is a folder of ONNX's backend-test form or a .tflite file. Each engine is a process of its
+own with all its optimisations, in f32. In a round each in turn runs the model for a while, input
+and output included; the figure is the median over the rounds of the medians, in ms. best/ours is
+the time of the fastest other engine, divided by Stowage's.
 """
 import argparse
 import json
 import math
 import os
 import pathlib
-import platform
-import statistics
-import subprocess
 import sys
-import time
+import tempfile
 
-import numpy as np
-import onnx
-import onnxruntime
-from onnx import numpy_helper
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "contenders"))
+from contenders import OF_ONNX, OF_TFLITE, cpu_name, measure, prepare, start
 
-ZOO = "tv_squeezenet1_1 tv_mobilenet_v2 tv_resnet18 tv_resnet50 sr_fsrcnn_x2 unet_small"
-
-
-def tensors(folder, kind):
-    files = sorted(folder.glob(f"test_data_set_0/{kind}_*.pb"), key=lambda p: int(p.stem.split("_")[1]))
-    return [numpy_helper.to_array(onnx.TensorProto.FromString(f.read_bytes())) for f in files]
-
-
-class OnnxRuntime:
-    name = "onnxruntime"
-
-    def __init__(self, folder, threads):
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        self.session = onnxruntime.InferenceSession(
-            str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
-        )
-        names = [i.name for i in self.session.get_inputs()]
-        self.feed = dict(zip(names, tensors(folder, "input")))
-
-    def times(self, runs):
-        self.session.run(None, self.feed)
-        out = []
-        for _ in range(runs):
-            start = time.perf_counter()
-            self.session.run(None, self.feed)
-            out.append((time.perf_counter() - start) * 1e3)
-        return out
-
-
-class Stowage:
-    name = "stowage"
-
-    def __init__(self, program, folder, threads):
-        self.command = [program, "bench", str(folder / "model.onnx"), "--json", "--threads", str(threads)]
-        for info, data in zip(onnxruntime.InferenceSession(str(folder / "model.onnx"),
-                              providers=["CPUExecutionProvider"]).get_inputs(), tensors(folder, "input")):
-            self.command += ["--shape", info.name + "=" + ",".join(map(str, data.shape))]
-        subprocess.run([program, "check", str(folder), "--threads", str(threads)], check=True,
-                       stdout=subprocess.DEVNULL)
-
-    def times(self, runs):
-        out = subprocess.run(self.command + ["--runs", str(runs), "--warmup", "2"], check=True,
-                             capture_output=True, text=True).stdout
-        return [json.loads(out)["median_ms"]]
+ZOO = """tv_squeezenet1_1 tv_mobilenet_v2 tv_shufflenet_v2_x1_0 tv_efficientnet_b0 timm_mobilenetv4_conv_small
+         tv_resnet18 tv_resnet50 tv_googlenet tv_densenet121 tv_vgg16 tv_vit_b_32 timm_vit_tiny_patch16_224
+         sr_fsrcnn_x2 unet_small tv_mobilenet_v3_small seg_lraspp_mobilenet_v3_large"""
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("folders", nargs="*", type=pathlib.Path,
-                        default=[pathlib.Path("build/zoo") / m for m in ZOO.split()])
-    parser.add_argument("--stowage", default="build/release/stowage")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("models", nargs="*", type=pathlib.Path,
+                        default=[pathlib.Path("build/zoo", m) for m in ZOO.split()])
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of one engine's turn")
+    parser.add_argument("--engines", help=f"{OF_ONNX}; for TFLite {OF_TFLITE}")
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
 
-    cpu = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")),
-               platform.processor())
-    print(f"{cpu}, {os.cpu_count()} cores, {args.threads} thread(s), "
-          f"ONNX Runtime {onnxruntime.__version__}, median of {args.rounds} rounds of {args.runs} runs")
-    print(f"{'model':24} {'stowage ms':>11} {'onnxruntime ms':>15} {'ratio':>7}")
+    print(f"{cpu_name()}, {len(os.sched_getaffinity(0))} CPUs, ms, median of {args.rounds} rounds of "
+          f"{args.seconds} s")
+    names = sorted(set((OF_ONNX + " " + OF_TFLITE).split()), key=(OF_ONNX + " " + OF_TFLITE).split().index)
+    if args.engines:
+        names = args.engines.split()
+    elif all(m.suffix == ".tflite" for m in args.models):
+        names = OF_TFLITE.split()
+    elif all(m.suffix != ".tflite" for m in args.models):
+        names = OF_ONNX.split()
+    print(f"{'model':30} {'threads':>7}" + "".join(f"{n:>12}" for n in names) + f"{'best/ours':>11}")
     rows = []
-    for folder in args.folders:
-        ours, theirs = Stowage(args.stowage, folder, args.threads), OnnxRuntime(folder, args.threads)
-        a, b = [], []
-        for _ in range(args.rounds):
-            a += ours.times(args.runs)
-            b += [statistics.median(theirs.times(args.runs))]
-        a, b = statistics.median(a), statistics.median(b)
-        rows.append({"model": folder.name, "stowage_ms": a, "onnxruntime_ms": b, "ratio": a / b})
-        print(f"{folder.name:24} {a:11.3f} {b:15.3f} {a / b:7.2f}", flush=True)
-    mean = math.exp(sum(math.log(r["ratio"]) for r in rows) / len(rows))
-    print(f"geometric mean of the ratios: {mean:.3f}")
+    for path in args.models:
+        if not path.exists():
+            print(f"{path} is not there")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            work = pathlib.Path(folder)
+            model, files = prepare(path, work)
+            fitting = (OF_TFLITE if path.suffix == ".tflite" else OF_ONNX).split()
+            for threads in map(int, args.threads.split(",")):
+                engines = start([n for n in names if n in fitting], model, files, threads, work)
+                ms = measure(engines, args.rounds, args.seconds)
+                for engine in engines:
+                    engine.close()
+                others = [t for n, t in ms.items() if n != "stowage"]
+                row = {"model": path.stem, "threads": threads, "ms": ms}
+                line = f"{path.stem:30} {threads:7}"
+                line += "".join(f"{ms[n]:12.3f}" if n in ms else f"{'-':>12}" for n in names)
+                if "stowage" in ms and others:
+                    row["ratio"] = min(others) / ms["stowage"]
+                    line += f"{row['ratio']:11.2f}"
+                rows.append(row)
+                print(line, flush=True)
+    for threads in sorted({r["threads"] for r in rows}):
+        ratios = [r["ratio"] for r in rows if r["threads"] == threads and "ratio" in r]
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            print(f"{threads} thread(s): geometric mean of best/ours over {len(ratios)} models {mean:.3f}, "
+                  f"least {min(ratios):.2f}")
     if args.json:
-        args.json.write_text(json.dumps({"cpu": cpu, "threads": args.threads, "rows": rows,
-                                         "geometric_mean": mean}, indent=2))
+        args.json.write_text(json.dumps({"cpu": cpu_name(), "rounds": args.rounds, "seconds": args.seconds,
+                                         "rows": rows}, indent=2))
 
 
 if __name__ == "__main__":

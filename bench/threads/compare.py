@@ -8,136 +8,19 @@ model for a while, input and output included; the figure is the median over the 
 medians. Idle: CPU time of each process in the ten seconds after its last run.
 """
 import argparse
-import contextlib
 import json
 import os
 import pathlib
-import platform
-import statistics
-import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 
-import numpy as np
-import onnx
-from onnx import numpy_helper
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "contenders"))
+from contenders import busy_program, cpu_name, measure, prepare, start
 
-HERE = pathlib.Path(__file__).parent
 MODELS = "../shared/models/onnx/ultraface_slim320 ../shared/models/onnx/fastestdet build/zoo/tv_squeezenet1_1"
 CONTENDERS = "stowage onnxruntime mnn ncnn"
 IDLE_SECONDS = 10
-
-
-def convert(folder, work):
-    """The model in the forms of all contenders, and its inputs as files."""
-    model = work / f"{folder.name}.onnx"
-    model.write_bytes((folder / "model.onnx").read_bytes())
-    graph = onnx.load(model).graph
-    constants = {t.name for t in graph.initializer}
-    ins = [v for v in graph.input if v.name not in constants]
-    data = sorted(folder.glob("test_data_set_0/input_*.pb"), key=lambda p: int(p.stem.split("_")[1]))
-    arrays = [numpy_helper.to_array(onnx.TensorProto.FromString(f.read_bytes())) for f in data]
-    files = []
-    for i, x in enumerate(arrays):
-        files.append(work / f"{folder.name}.{i}.f32")
-        x.astype(np.float32).tofile(files[-1])
-    model.with_suffix(".json").write_text(json.dumps({
-        "inputs": [v.name for v in ins], "outputs": [v.name for v in graph.output],
-        "shapes": [x.shape for x in arrays]}))
-    tools = pathlib.Path(sys.executable).parent
-    quietly = {"cwd": work, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run([tools / "mnnconvert", "-f", "ONNX", "--modelFile", model.name, "--MNNModel",
-                    model.with_suffix(".mnn").name, "--bizCode", "bench"], **quietly)
-    pnnx = pathlib.Path(sysconfig.get_path("platlib")) / "pnnx" / "pnnx"
-    shape = ",".join("[" + ",".join(map(str, x.shape)) + "]" for x in arrays)
-    subprocess.run([pnnx, model.name, f"inputshape={shape}", "fp16=0"], **quietly)
-    return model, files
-
-
-class Contender:
-    def __init__(self, name, model, files, threads, cpu=None):
-        self.name = name
-        program = (["build/release/bench/threads/bench_threads"] if name == "stowage" else
-                   [sys.executable, str(HERE / "contender.py"), name])
-        pin = ["taskset", "-c", str(cpu)] if cpu is not None else []
-        self.process = subprocess.Popen(
-            pin + program + [str(model), str(threads)] + [str(f) for f in files],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL)
-
-    def ask(self, *words):
-        try:
-            self.process.stdin.write(" ".join(map(str, words)) + "\n")
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            return None
-        # Libraries may write lines of their own.
-        for line in self.process.stdout:
-            with contextlib.suppress(json.JSONDecodeError):
-                return json.loads(line)
-        return None
-
-    def cpu_seconds(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def start(names, model, files, threads, work, cpu=None):
-    """Those of the contenders that can run the model and agree on its result."""
-    out, expected = [], None
-    for name in names:
-        c = Contender(name, model, files, threads, cpu)
-        path = work / f"{name}.out"
-        if c.ask("run", 0) is None or c.ask("output", path) is None:
-            print(f"  {name} does not run {model.stem}")
-            c.close()
-            continue
-        result = np.fromfile(path, np.float32)
-        if expected is None:
-            expected = result
-        if not agree(expected, result):
-            print(f"  {name} computes something else for {model.stem}")
-            c.close()
-            continue
-        out.append(c)
-    return out
-
-
-def agree(a, b):
-    """Sorted, for engines name and order the outputs differently."""
-    if a.size != b.size:
-        return False
-    a, b = np.sort(a), np.sort(b)
-    return bool(np.max(np.abs(a - b)) <= 1e-3 * max(1e-3, float(np.max(np.abs(a)))))
-
-
-@contextlib.contextmanager
-def busy_program(wanted):
-    if not wanted:
-        yield
-        return
-    process = subprocess.Popen(["sh", "-c", "while :; do :; done"], start_new_session=True)
-    try:
-        time.sleep(0.5)
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
-def measure(contenders, rounds, seconds):
-    medians = {c.name: [] for c in contenders}
-    for _ in range(rounds):
-        for c in contenders:
-            medians[c.name].append(statistics.median(c.ask("run", seconds)))
-            # Nobody's threads still spin when the next one's turn comes.
-            time.sleep(0.1)
-    return {name: statistics.median(times) for name, times in medians.items()}
 
 
 def idle(contenders):
@@ -149,7 +32,7 @@ def idle(contenders):
 
 
 def rows_of(folder, names, args, work):
-    model, files = convert(folder, work)
+    model, files = prepare(folder, work)
     cpu = min(os.sched_getaffinity(0))
     for threads in (1, 2):
         for situation in ("quiet", "busy", "pinned"):
@@ -175,8 +58,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
 
-    cpu = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")),
-               platform.processor())
+    cpu = cpu_name()
     names = args.contenders.split()
     print(f"{cpu}, {len(os.sched_getaffinity(0))} CPUs, ms, median of {args.rounds} rounds of "
           f"{args.seconds} s; idle: ms of CPU time in {IDLE_SECONDS} s")

@@ -49,6 +49,7 @@ struct Tile {
   const float* operands[kMostPosts];  // of the panel
   float* out;                         // of the panel
   std::int64_t last_valid;            // channels of the last block
+  bool advances;                      // all pixels alike from block to block of one tap
   const Slab* slab;
   // Weights of the next slab, fetched into L2 while this one is multiplied: lines of 64 bytes
   // for each kUnrolled rows.
@@ -106,19 +107,17 @@ HWY_INLINE void multiply_taps(const Tile& t, V (&acc)[P][NB]) {
   }
 }
 
-/// The same for one tap whose pixels all lie in the image, in blocks of channels: their pointers
-/// are read once and advance alike, and nothing but products is between one block and the next.
+/// The same where pixels advance alike: their pointers are read once, and nothing but products is
+/// between one block of channels and the next.
 template <int P, int NB>
 HWY_INLINE void multiply_blocks(const Tile& t, V (&acc)[P][NB]) {
   const PixelGemm& g = *t.gemm;
   const Slab& s = *t.slab;
   const std::int64_t row = g.w_row, step = g.in_outer;
-  const float* const* const pointers = t.pixels + s.tap_begin * t.call->pixel_stride;
   const float* px[P];
   STOWAGE_UNROLL
-  for (int p = 0; p < P; ++p) px[p] = pointers[p] + s.outer_begin * step;
-  const float* w =
-      t.weights + s.outer_begin * g.w_outer + g.w_tap[static_cast<std::size_t>(s.tap_begin)];
+  for (int p = 0; p < P; ++p) px[p] = t.pixels[p] + s.outer_begin * step;
+  const float* w = t.weights + s.outer_begin * g.w_outer + g.w_tap[0];
   const char* next = t.next;
   const int lines = t.next_lines;
   const std::int64_t whole =
@@ -136,17 +135,17 @@ HWY_INLINE void multiply_blocks(const Tile& t, V (&acc)[P][NB]) {
 
 template <int P, int NB>
 HWY_INLINE void multiply(const Tile& t, V (&acc)[P][NB]) {
-  const PixelGemm& g = *t.gemm;
-  const Slab& s = *t.slab;
   if constexpr (P * NB >= 8) {
-    if (g.outer > 1 && s.tap_end - s.tap_begin == 1 && g.run == kLanes &&
-        g.w_outer == kLanes * g.w_row) {
-      const float* const* const pointers = t.pixels + s.tap_begin * t.call->pixel_stride;
-      if (std::find(pointers, pointers + P, t.zero) == pointers + P)
-        return multiply_blocks<P, NB>(t, acc);
-    }
+    if (t.advances) return multiply_blocks<P, NB>(t, acc);
   }
   multiply_taps<P, NB>(t, acc);
+}
+
+/// Whether the sum has one tap, whole blocks of channels but for the last, and no pixel of padding.
+bool pixels_advance(const PixelGemm& g, const PixelGemmCall& call) {
+  const float* const* const end = call.pixels + call.count;
+  return g.outer > 1 && g.taps() == 1 && g.run == kLanes && g.w_outer == kLanes * g.w_row &&
+         std::find(call.pixels, end, zero_run()) == end;
 }
 
 /// Posts that are not for registers, over the values of a tile: [pixel][block][lane].
@@ -163,15 +162,18 @@ HWY_INLINE V load_last(const Tile& t, const float* at) {
 template <int P, int NB>
 HWY_NOINLINE void compute_tile(const Tile& t) {
   const std::int64_t out_block = t.gemm->out_block;
+  // Stores may alias what `t` points at, so that it would be read again after each.
+  const std::int64_t* const out_at = t.out_at;
+  float* const out = t.out;
   V acc[P][NB];
   if (!t.slab->first) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
       STOWAGE_UNROLL
       for (int n = 0; n + 1 < NB; ++n) {
-        acc[p][n] = hn::LoadU(kTag, t.out + t.out_at[p] + n * out_block);
+        acc[p][n] = hn::LoadU(kTag, out + out_at[p] + n * out_block);
       }
-      acc[p][NB - 1] = load_last(t, t.out + t.out_at[p] + (NB - 1) * out_block);
+      acc[p][NB - 1] = load_last(t, out + out_at[p] + (NB - 1) * out_block);
     }
   } else if (t.bias != nullptr) {
     STOWAGE_UNROLL
@@ -192,7 +194,7 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
   if (t.slab->last && posts.adds && t.operands[0] != nullptr) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
-      const float* added = t.operands[0] + t.out_at[p];
+      const float* added = t.operands[0] + out_at[p];
       STOWAGE_UNROLL
       for (int n = 0; n < NB; ++n) {
         acc[p][n] = hn::Add(acc[p][n], hn::LoadU(kTag, added + n * out_block));
@@ -224,24 +226,23 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
   STOWAGE_UNROLL
   for (int p = 0; p < P; ++p) {
     STOWAGE_UNROLL
-    for (int n = 0; n + 1 < NB; ++n)
-      hn::StoreU(acc[p][n], kTag, t.out + t.out_at[p] + n * out_block);
+    for (int n = 0; n + 1 < NB; ++n) hn::StoreU(acc[p][n], kTag, out + out_at[p] + n * out_block);
   }
-  float* const last = t.out + (NB - 1) * out_block;
+  float* const last = out + (NB - 1) * out_block;
   if (t.last_valid == kLanes) {
     STOWAGE_UNROLL
-    for (int p = 0; p < P; ++p) hn::StoreU(acc[p][NB - 1], kTag, last + t.out_at[p]);
+    for (int p = 0; p < P; ++p) hn::StoreU(acc[p][NB - 1], kTag, last + out_at[p]);
   } else if (t.gemm->out_padded) {
     // An infinite input times the zeros behind the weights is no zero.
     const auto mask = hn::FirstN(kTag, static_cast<std::size_t>(t.last_valid));
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
-      hn::StoreU(hn::IfThenElseZero(mask, acc[p][NB - 1]), kTag, last + t.out_at[p]);
+      hn::StoreU(hn::IfThenElseZero(mask, acc[p][NB - 1]), kTag, last + out_at[p]);
     }
   } else {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
-      store_first(kTag, acc[p][NB - 1], t.last_valid, last + t.out_at[p]);
+      store_first(kTag, acc[p][NB - 1], t.last_valid, last + out_at[p]);
     }
   }
 }
@@ -367,6 +368,7 @@ void for_each_slab(const PixelGemm& g, std::int64_t rows, F&& run) {
 
 void run(const PixelGemm& g, const PixelGemmCall& call) {
   const std::int64_t width = g.panel * kLanes;
+  const bool advances = pixels_advance(g, call);
   for (std::int64_t panel = call.panel_begin; panel < call.panel_end; ++panel) {
     const std::int64_t channel = panel * width;
     const std::int64_t channels = std::min(g.channels - channel, width);
@@ -375,6 +377,7 @@ void run(const PixelGemm& g, const PixelGemmCall& call) {
     t.gemm = &g;
     t.call = &call;
     t.zero = zero_run();
+    t.advances = advances;
     t.weights = call.weights + panel * g.w_panel;
     t.bias = call.bias == nullptr ? nullptr : call.bias + channel;
     const std::int64_t at = panel * g.panel * g.out_block;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""contender.py NAME MODEL THREADS INPUT...: one engine, obeying the lines that stowage.cc describes."""
+"""engines.py NAME MODEL THREADS INPUT...: one engine, obeying the lines that stowage.cc describes."""
 import json
 import pathlib
 import sys
@@ -17,6 +17,34 @@ def onnxruntime(model, threads, inputs):
     session = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     feed = {i.name: x for i, x in zip(session.get_inputs(), inputs)}
     return lambda: session.run(None, feed)
+
+
+def openvino(model, threads, inputs):
+    import openvino as ov
+
+    core = ov.Core()
+    options = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
+               "INFERENCE_PRECISION_HINT": "f32"}
+    request = core.compile_model(core.read_model(str(model)), "CPU", options).create_infer_request()
+    feed = dict(enumerate(inputs))
+    return lambda: list(request.infer(feed).values())
+
+
+def litert(model, threads, inputs):
+    from ai_edge_litert.interpreter import Interpreter
+
+    engine = Interpreter(model_path=str(model), num_threads=threads)
+    engine.allocate_tensors()
+    pairs = [(i["index"], x) for i, x in zip(engine.get_input_details(), inputs)]
+    outputs = [o["index"] for o in engine.get_output_details()]
+
+    def once():
+        for index, x in pairs:
+            engine.set_tensor(index, x)
+        engine.invoke()
+        return [engine.get_tensor(index) for index in outputs]
+
+    return once
 
 
 def mnn(model, threads, inputs):
@@ -73,9 +101,10 @@ def ncnn(model, threads, inputs):
 def main():
     name, model, threads, *files = sys.argv[1:]
     model = pathlib.Path(model)
-    shapes = json.loads(model.with_suffix(".json").read_text())["shapes"]
-    inputs = [np.fromfile(f, np.float32).reshape(s) for f, s in zip(files, shapes)]
-    once = {"onnxruntime": onnxruntime, "mnn": mnn, "ncnn": ncnn}[name](model, int(threads), inputs)
+    known = json.loads(model.with_suffix(".json").read_text())
+    inputs = [np.fromfile(f, t).reshape(s) for f, t, s in zip(files, known["dtypes"], known["shapes"])]
+    engines = {f.__name__: f for f in (onnxruntime, openvino, mnn, ncnn, litert)}
+    once = engines[name](model, int(threads), inputs)
     outputs = []
     for line in sys.stdin:
         verb, rest = line.split()

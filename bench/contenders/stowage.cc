@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_threads MODEL THREADS INPUT...: a session that obeys lines on its standard input, as the
-// contenders of contender.py do.
+// bench_contender MODEL THREADS INPUT...: a session that obeys lines on its standard input, as the
+// contenders of engines.py do.
 //   run SECONDS    runs for so long, at least five times; answers the milliseconds of each run
 //   output FILE    writes the outputs of the last run, one after the other
-// An INPUT is a file with the f32 elements of one input, row-major.
+// An INPUT is a file with the elements of one input, row-major.
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -30,10 +30,9 @@ class Contender {
     for (std::size_t i = 0; i < files.size(); ++i) {
       const stowage::Port& port = session_.inputs()[i];
       inputs_.emplace_back(port.dtype, port.shape);
-      const auto bytes = inputs_.back().as<float>();
       std::ifstream(files[i], std::ios::binary)
-          .read(reinterpret_cast<char*>(bytes.data()),
-                static_cast<std::streamsize>(bytes.size_bytes()));
+          .read(reinterpret_cast<char*>(inputs_.back().data()),
+                static_cast<std::streamsize>(inputs_.back().bytes()));
     }
     for (const stowage::Port& port : session_.outputs())
       outputs_.emplace_back(port.dtype, port.shape);
@@ -84,7 +83,7 @@ class Contender {
 
 int serve(int argc, char** argv) {
   if (argc < 3) {
-    std::cerr << "usage: bench_threads MODEL THREADS INPUT...\n";
+    std::cerr << "usage: bench_contender MODEL THREADS INPUT...\n";
     return 2;
   }
   Contender contender(argv[1], std::atoi(argv[2]), {argv + 3, argv + argc});
