@@ -94,8 +94,11 @@ HWY_INLINE void multiply_taps(const Tile& t, V (&acc)[P][NB]) {
       const float* w =
           t.weights + o * g.w_outer + g.w_tap[static_cast<std::size_t>(tap)] + s.k_begin * row;
       std::int64_t k = s.k_begin;
+      if (run < kUnrolled) {
+        for (int i = 0; i < t.next_lines; ++i, next += kLine) __builtin_prefetch(next, 0, 2);
+      }
       // A block of channels without a loop: branches at its end would be mispredicted.
-      if constexpr (P * NB >= 12) {
+      if constexpr (P * NB >= 8) {
         for (; k + kUnrolled <= run; k += kUnrolled) {
           for (int i = 0; i < t.next_lines; ++i, next += kLine) __builtin_prefetch(next, 0, 2);
           STOWAGE_UNROLL
