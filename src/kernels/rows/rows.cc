@@ -10,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/first_lanes-inl.h"
 #include "kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,14 +18,11 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::HWY_NAMESPACE {
 namespace {
 
-/// Calls f(d, i) for vectors that tile [0, n): full ones, then smaller powers of two, then single
-/// lanes. Nothing outside of the range is touched.
+/// Calls f(d, i) for vectors that tile [i, n), fewer elements than a full one has: smaller powers
+/// of two, then single lanes.
 template <class F>
-HWY_INLINE void tile(std::int64_t n, F f) {
-  const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) f(d, i);
+HWY_INLINE void tile_rest(std::int64_t i, std::int64_t n, F f) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<float>()));
   if (lanes > 8) {
     for (; i + 8 <= n; i += 8) f(hn::CappedTag<float, 8>(), i);
   }
@@ -32,6 +30,38 @@ HWY_INLINE void tile(std::int64_t n, F f) {
     for (; i + 4 <= n; i += 4) f(hn::CappedTag<float, 4>(), i);
   }
   for (; i < n; ++i) f(hn::CappedTag<float, 1>(), i);
+}
+
+/// Calls f(d, i) for vectors that tile [0, n). Nothing outside of the range is touched.
+template <class F>
+HWY_INLINE void tile(std::int64_t n, F f) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) f(d, i);
+  tile_rest(i, n, f);
+}
+
+/// The sum over such vectors, to which sum = f(d, i, sum) adds each. Four sums go side by side, for
+/// one addition takes as long as it takes to begin that many.
+template <class F>
+HWY_INLINE float sum_of(std::int64_t n, F f) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = f(d, i, s0);
+    s1 = f(d, i + lanes, s1);
+    s2 = f(d, i + 2 * lanes, s2);
+    s3 = f(d, i + 3 * lanes, s3);
+  }
+  for (; i + lanes <= n; i += lanes) s0 = f(d, i, s0);
+  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  tile_rest(i, n, [&](auto narrow, std::int64_t k) HWY_ATTR {
+    sum += hn::GetLane(hn::SumOfLanes(narrow, f(narrow, k, hn::Zero(narrow))));
+  });
+  return sum;
 }
 
 void blend_rows_simd(const float* const* rows, const float* weights, int taps, float* y,
@@ -83,31 +113,34 @@ void columns_of(const float* x, std::int64_t stride, std::int64_t rows, std::int
 
 template <Reduction K>
 float row_of(const float* x, std::int64_t n, float acc) {
-  const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  if (n >= lanes) {
-    constexpr float start = K == Reduction::max   ? -std::numeric_limits<float>::infinity()
-                            : K == Reduction::min ? std::numeric_limits<float>::infinity()
-                                                  : 0.0f;
-    auto a = hn::Set(d, start), b = a;
-    for (; i + 2 * lanes <= n; i += 2 * lanes) {
-      a = join<K>(d, a, hn::LoadU(d, x + i));
-      b = join<K>(d, b, hn::LoadU(d, x + i + lanes));
-    }
-    HWY_ALIGN float partial[2 * hn::MaxLanes(d)];
-    hn::Store(a, d, partial);
-    hn::Store(b, d, partial + lanes);
-    // The partial results are squares and magnitudes already.
-    constexpr Reduction again = K == Reduction::max || K == Reduction::min ? K : Reduction::sum;
+  constexpr bool extreme = K == Reduction::max || K == Reduction::min;
+  if constexpr (!extreme) {
+    return acc + sum_of(n, [&](auto d, std::int64_t i, auto sum)
+                               HWY_ATTR { return join<K>(d, sum, hn::LoadU(d, x + i)); });
+  } else {
+    const hn::ScalableTag<float> d;
     const hn::CappedTag<float, 1> one;
-    for (std::int64_t k = 0; k < 2 * lanes; ++k) {
-      acc = hn::GetLane(join<again>(one, hn::Set(one, acc), hn::Set(one, partial[k])));
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const auto join_one = [&](float v) HWY_ATTR {
+      acc = hn::GetLane(join<K>(one, hn::Set(one, acc), hn::Set(one, v)));
+    };
+    if (n < lanes) {
+      for (std::int64_t i = 0; i < n; ++i) join_one(x[i]);
+      return acc;
     }
+    auto a = hn::LoadU(d, x), b = hn::LoadU(d, x + n - lanes);  // what is met twice changes nothing
+    for (std::int64_t i = lanes; i + lanes <= n; i += 2 * lanes) {
+      a = join<K>(d, a, hn::LoadU(d, x + i));
+      b = join<K>(d, b, hn::LoadU(d, x + std::min(i + lanes, n - lanes)));
+    }
+    a = join<K>(d, a, b);
+    if (hn::AllFalse(d, hn::IsNaN(a))) {
+      join_one(hn::GetLane(K == Reduction::max ? hn::MaxOfLanes(d, a) : hn::MinOfLanes(d, a)));
+    } else {
+      join_one(std::numeric_limits<float>::quiet_NaN());
+    }
+    return acc;
   }
-  const hn::CappedTag<float, 1> one;
-  for (; i < n; ++i) acc = hn::GetLane(join<K>(one, hn::Set(one, acc), hn::Set(one, x[i])));
-  return acc;
 }
 
 void reduce_columns_simd(Reduction kind, const float* x, std::int64_t stride, std::int64_t rows,
@@ -156,15 +189,10 @@ void deviation_columns_simd(const float* x, std::int64_t stride, std::int64_t ro
 }
 
 float deviation_row_simd(const float* x, std::int64_t n, float mean, float acc) {
-  const hn::ScalableTag<float> full;
-  HWY_ALIGN float lane_sums[hn::MaxLanes(full)] = {};
-  // Each width of `tile` adds into the lanes that it has.
-  tile(n, [&](auto d, std::int64_t i) HWY_ATTR {
-    const auto v = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
-    hn::StoreU(hn::MulAdd(v, v, hn::LoadU(d, lane_sums)), d, lane_sums);
-  });
-  for (const float s : lane_sums) acc += s;
-  return acc;
+  return acc + sum_of(n, [&](auto d, std::int64_t i, auto sum) HWY_ATTR {
+           const auto v = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
+           return hn::MulAdd(v, v, sum);
+         });
 }
 
 void normalise_columns_simd(const float* x, float* y, std::int64_t stride, std::int64_t rows,
@@ -199,23 +227,33 @@ void normalise_row_by_element_simd(const float* x, float* y, std::int64_t n, flo
 
 void softmax_row_simd(const float* x, float* y, std::int64_t n, bool logarithm) {
   const float max = row_of<Reduction::max>(x, n, -std::numeric_limits<float>::infinity());
-  const hn::ScalableTag<float> full;
-  HWY_ALIGN float lane_sums[hn::MaxLanes(full)] = {};
-  // Each width of `tile` adds into the lanes that it has.
-  tile(n, [&](auto d, std::int64_t i) HWY_ATTR {
-    const auto e = exp(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
-    if (!logarithm) hn::StoreU(e, d, y + i);
-    hn::StoreU(hn::Add(hn::LoadU(d, lane_sums), e), d, lane_sums);
+  const hn::ScalableTag<float> d;
+  const hn::Vec<decltype(d)> top = hn::Set(d, max);
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t rest = n % lanes, whole = n - rest;
+  float sum = sum_of(whole, [&](auto tag, std::int64_t i, auto so_far) HWY_ATTR {
+    const auto e = exp(tag, hn::Sub(hn::LoadU(tag, x + i), hn::Set(tag, max)));
+    if (!logarithm) hn::StoreU(e, tag, y + i);
+    return hn::Add(so_far, e);
   });
-  float sum = 0;
-  for (const float s : lane_sums) sum += s;
-  const float log_sum = std::log(sum), scale = 1.0f / sum;
-  tile(n, [&](auto d, std::int64_t i) HWY_ATTR {
+  if (rest > 0) {
+    const auto mask = hn::FirstN(d, static_cast<std::size_t>(rest));
+    const auto all = exp(d, hn::Sub(load_first(d, x + whole, rest), top));
+    const auto e = hn::IfThenElseZero(mask, all);
+    if (!logarithm) store_first(d, e, rest, y + whole);
+    sum += hn::GetLane(hn::SumOfLanes(d, e));
+  }
+  if (!logarithm) {
+    const float scale = 1.0f / sum;
+    return tile(n, [&](auto tag, std::int64_t i) HWY_ATTR {
+      hn::StoreU(hn::Mul(hn::LoadU(tag, y + i), hn::Set(tag, scale)), tag, y + i);
+    });
+  }
+  const float log_sum = std::log(sum);
+  tile(n, [&](auto tag, std::int64_t i) HWY_ATTR {
     // Two steps: the difference is exact where the result is small.
-    const auto down = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max));
-    hn::StoreU(logarithm ? hn::Sub(down, hn::Set(d, log_sum))
-                         : hn::Mul(hn::LoadU(d, y + i), hn::Set(d, scale)),
-               d, y + i);
+    const auto down = hn::Sub(hn::LoadU(tag, x + i), hn::Set(tag, max));
+    hn::StoreU(hn::Sub(down, hn::Set(tag, log_sum)), tag, y + i);
   });
 }
 

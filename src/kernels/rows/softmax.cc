@@ -37,17 +37,27 @@ struct StridedSoftmax {
   std::int64_t columns = 1;  ///< contiguous, beside the outer ones; 1 when the rows are
 
   void run(const float* x, float* y, ThreadPool* pool) const noexcept {
+    if (stride == 1) return run_rows(x, y, pool);
     constexpr std::int64_t kColumns = 256;
     const std::int64_t chunks = (columns + kColumns - 1) / kColumns;
     parallel(pool, at(loop_count(over) * chunks), [&](std::size_t task) {
       const auto i = static_cast<std::int64_t>(task);
       const std::int64_t first = i % chunks * kColumns;
       const std::int64_t offset = loop_offset(over, i / chunks)[0] + first;
-      if (stride == 1) {
+      softmax_columns(x + offset, y + offset, count, stride, std::min(kColumns, columns - first),
+                      log);
+    });
+  }
+
+  void run_rows(const float* x, float* y, ThreadPool* pool) const noexcept {
+    constexpr std::int64_t kTaskElements = 8192;
+    const std::int64_t rows = loop_count(over);
+    const std::int64_t group = std::max<std::int64_t>(kTaskElements / count, 1);
+    parallel(pool, at(ceil_div(rows, group)), [&](std::size_t task) {
+      const std::int64_t first = static_cast<std::int64_t>(task) * group;
+      for (std::int64_t r = first; r < std::min(first + group, rows); ++r) {
+        const std::int64_t offset = loop_offset(over, r)[0];
         softmax_row(x + offset, y + offset, count, log);
-      } else {
-        softmax_columns(x + offset, y + offset, count, stride, std::min(kColumns, columns - first),
-                        log);
       }
     });
   }
