@@ -22,6 +22,8 @@ namespace {
 /// for their places to stay in the caches of a core. No tile of pixel_gemm is left over of so many,
 /// on any instruction set. The same on every machine: plans count the scratch.
 constexpr std::int64_t kStrip = 48;
+/// Fewer tiles would read the filters for too little.
+constexpr std::int64_t kLeastTiles = 24;
 /// Output channels whose products are kept until they are transformed.
 constexpr std::int64_t kGroupChannels = 64;
 constexpr std::int64_t kLineFloats = 16;
@@ -37,9 +39,9 @@ struct Winograd {
   std::int64_t strip = 0, strips = 0;  ///< tiles
   std::int64_t group = 0, groups = 0;  ///< panels of output channels
   std::int64_t panels = 0;
-  /// Few strips: all tasks read the places of all tiles, which are made first.
-  bool shared = false;
-  std::int64_t slots = 1;  ///< tasks, each with its part of the scratch
+  /// A task has a part of the strips and a share of the groups, and a slot of the scratch. Tasks of
+  /// one part make the same places, each for itself: that is less than fetching from another core.
+  std::int64_t parts = 1, shares = 1;
   std::int64_t in_tile = 0, in_place = 0, out_tile = 0, out_place = 0;
   PixelGemm gemm;                  ///< of a whole group
   std::int64_t u_place = 0;        ///< of a panel and a place
@@ -50,9 +52,9 @@ struct Winograd {
 
   std::int64_t out_floats() const { return tiles.places() * out_place; }
 
-  std::int64_t scratch_floats() const {
-    return (shared ? 1 : slots) * in_floats() + slots * out_floats();
-  }
+  std::int64_t slot_floats() const { return in_floats() + out_floats(); }
+
+  std::int64_t scratch_floats() const { return parts * shares * slot_floats(); }
 
   std::int64_t filter_floats() const { return tiles.places() * panels * u_place; }
 
@@ -72,27 +74,25 @@ WinogradTiles::Side side(bool blocked, std::int64_t pixels, std::int64_t channel
   return {lanes, pixels * lanes, ceil_div(channels, lanes) * pixels * lanes, true};
 }
 
-/// How tiles and output channels are cut.
+/// How tiles and output channels are cut: tiles first, channels where tiles are few.
 void cut(Winograd& c, int threads) {
   const std::int64_t lanes = tile_lanes(), width = c.gemm.panel * lanes;
   c.group = std::min(c.panels, std::max<std::int64_t>(kGroupChannels / width, 1));
   c.strips = ceil_div(c.count, kStrip);
   c.groups = ceil_div(c.panels, c.group);
   if (threads > 1) {
-    const std::int64_t tasks = 2 * threads;
-    c.shared = c.strips < tasks;
-    if (c.shared) {
-      c.groups = std::min(c.panels, std::max(c.groups, ceil_div(tasks, c.strips)));
-      c.slots = std::min(tasks, c.strips * c.groups);
-    } else {
-      c.strips = round_up(c.strips, tasks);
-      c.slots = tasks;
-    }
-    c.strips = std::min(c.strips, c.count);
+    // Two tasks for each thread where there is enough for all, in case a core is taken away.
+    const std::int64_t tasks = c.strips >= 4 * threads ? 2 * threads : threads;
+    c.parts = std::clamp<std::int64_t>(c.count / kLeastTiles, 1, tasks);
+    c.shares = std::min(c.panels, ceil_div(tasks, c.parts));
+    c.parts = std::min(c.count, std::max(c.parts, ceil_div(tasks, c.shares)));
+    c.strips = std::min(c.count, round_up(c.strips, c.parts));
+    c.groups = std::max(c.groups, c.shares);
   }
   c.strip = ceil_div(c.count, c.strips);
   c.group = ceil_div(c.panels, c.groups);
   c.groups = ceil_div(c.panels, c.group);
+  c.shares = std::min(c.shares, c.groups);
 }
 
 Winograd place(const WinogradParams& p, int m) {
@@ -125,7 +125,7 @@ Winograd place(const WinogradParams& p, int m) {
   cut(c, p.threads);
   g.channels = c.group * g.w_row;
   c.in_tile = c.in_blocks * lanes;
-  c.in_place = place_distance((c.shared ? c.count : c.strip) * c.in_tile);
+  c.in_place = place_distance(c.strip * c.in_tile);
   c.out_tile = g.channels;
   c.out_place = place_distance(c.strip * c.out_tile);
   return c;
@@ -193,55 +193,22 @@ WinogradInput input_call(const Winograd& c, const float* x, float* to) {
   return in;
 }
 
-/// All places of all tiles, then tasks of a few groups and strips. Those of one group follow each
-/// other, so that threads divide the filters.
-void run_shared(const Winograd& c, const KernelArgs& args) noexcept {
-  float* const in = reinterpret_cast<float*>(args.scratch);
-  float* const products = in + c.in_floats();
-  const std::int64_t tasks = 2 * c.slots, parts = std::min(tasks, c.count);
-  const std::int64_t shares = std::min(c.in_blocks, ceil_div(tasks, parts));
-  parallel(args.pool, idx(parts * shares), [&](std::size_t i) {
-    const auto part = static_cast<std::int64_t>(i) / shares;
-    const auto share = static_cast<std::int64_t>(i) % shares;
-    WinogradInput call = input_call(c, args.input<float>(0), in);
-    call.first = c.count * part / parts;
-    call.count = c.count * (part + 1) / parts - call.first;
-    call.block_begin = c.in_blocks * share / shares;
-    call.block_end = c.in_blocks * (share + 1) / shares;
-    call.to += call.first * c.in_tile;
-    winograd_input(c.tiles, call);
-  });
-  const std::int64_t items = c.groups * c.strips;
-  parallel(args.pool, idx(c.slots), [&](std::size_t i) {
+void run(const Winograd& c, const KernelArgs& args) noexcept {
+  parallel(args.pool, idx(c.parts * c.shares), [&](std::size_t i) {
     const auto slot = static_cast<std::int64_t>(i);
-    for (std::int64_t t = items * slot / c.slots; t < items * (slot + 1) / c.slots; ++t) {
-      const std::int64_t first = c.strip_begin(t % c.strips);
-      run_group(c, args, t / c.strips, in + first * c.in_tile, first,
-                c.strip_begin(t % c.strips + 1) - first, products + slot * c.out_floats());
-    }
-  });
-}
-
-/// Each task makes the places of its strips for itself.
-void run_separate(const Winograd& c, const KernelArgs& args) noexcept {
-  parallel(args.pool, idx(c.slots), [&](std::size_t i) {
-    const auto slot = static_cast<std::int64_t>(i);
-    float* const in =
-        reinterpret_cast<float*>(args.scratch) + slot * (c.in_floats() + c.out_floats());
+    const std::int64_t part = slot / c.shares, share = slot % c.shares;
+    float* const in = reinterpret_cast<float*>(args.scratch) + slot * c.slot_floats();
     WinogradInput call = input_call(c, args.input<float>(0), in);
-    for (std::int64_t s = c.strips * slot / c.slots; s < c.strips * (slot + 1) / c.slots; ++s) {
+    for (std::int64_t s = c.strips * part / c.parts; s < c.strips * (part + 1) / c.parts; ++s) {
       call.first = c.strip_begin(s);
       call.count = c.strip_begin(s + 1) - call.first;
       winograd_input(c.tiles, call);
-      for (std::int64_t g = 0; g < c.groups; ++g) {
+      const std::int64_t end = c.groups * (share + 1) / c.shares;
+      for (std::int64_t g = c.groups * share / c.shares; g < end; ++g) {
         run_group(c, args, g, in, call.first, call.count, in + c.in_floats());
       }
     }
   });
-}
-
-void run(const Winograd& c, const KernelArgs& args) noexcept {
-  c.shared ? run_shared(c, args) : run_separate(c, args);
 }
 
 /// Multiply-adds of a vector that take as long as the posts of all results.
@@ -296,7 +263,8 @@ WinogradWork winograd_work(const WinogradParams& p, int m) {
   const auto strips = static_cast<double>(c.strips);
   const double products = places * strips * tile_work(gemm, ceil_div(c.count, c.strips)).spent;
   const auto in = static_cast<double>(c.in_blocks), out = static_cast<double>(c.out_blocks);
-  const double transforms = count * places * (kInput * in + kOutput * out);
+  const double transforms =
+      count * places * (kInput * in * static_cast<double>(c.shares) + kOutput * out);
   const double filters = static_cast<double>(c.filter_floats()) / lanes;
   const double posts = posts_work(c, p.facts.batch * p.facts.w.out_pixels());
   const double useful = places * count * static_cast<double>(p.facts.in_channels) *
