@@ -116,7 +116,7 @@ HWY_INLINE ReducedExp<D> reduce_exp(D d, V x) {
   return {p, hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, magic))};
 }
 
-/// 2^n for -126 <= n <= 127.
+/// 2^n for -126 <= n <= 127, infinity for n = 128.
 template <class D, class VI>
 HWY_INLINE hn::Vec<D> power_of_two(D d, VI n) {
   const hn::Rebind<std::int32_t, D> di;
@@ -153,22 +153,30 @@ HWY_INLINE V log(D d, V x) {
   return hn::IfThenElse(inside, hn::Log(d, x), edge);
 }
 
-/// 1 / (1 + e^-x), from e^-|x|, which does not overflow: accurate as far as x = -87.
+/// 1 + e^-x, infinity for x < -88.4: what sigmoid and swish divide by. 2^n is one factor here, for
+/// e^-x that is no normal number is nothing beside 1.
+template <class D, class V>
+HWY_INLINE V one_and_exp_of_minus(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  const auto e = reduce_exp(d, clip(hn::Neg(x), hn::Set(d, -87.0f), hn::Set(d, 89.0f)));
+  return hn::MulAdd(hn::Add(e.r_expm1, one), power_of_two(d, e.n), one);
+}
+
+/// 1 / (1 + e^-x), 0 for x < -88.4
 template <class D, class V>
 HWY_INLINE V sigmoid(D d, V x) {
-  const V one = hn::Set(d, 1.0f), e = exp(d, hn::Neg(hn::Abs(x)));
-  return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
+  return hn::Div(hn::Set(d, 1.0f), one_and_exp_of_minus(d, x));
 }
 
 /// x sigmoid(a x)
 template <class D, class V>
 HWY_INLINE V swish(D d, V x, V a) {
-  return hn::Mul(x, sigmoid(d, hn::Mul(a, x)));
+  return hn::Div(x, one_and_exp_of_minus(d, hn::Mul(a, x)));
 }
 
 template <class D, class V>
 HWY_INLINE V silu(D d, V x) {
-  return hn::Mul(x, sigmoid(d, x));
+  return hn::Div(x, one_and_exp_of_minus(d, x));
 }
 
 template <class D, class V>

@@ -512,9 +512,10 @@ void pixel_gemm(const PixelGemm& gemm, const PixelGemmCall& call) noexcept {
 TileWork tile_work(const PixelGemm& g, std::int64_t pixels) noexcept {
   // Fitted to some two thousand convolutions of real models, nine in ten within a tenth: what a
   // pixel costs for each pointer of the table that is made, for each that a tile follows, for each
-  // panel, and for each block that is stored. A tile follows its pointers anew for every block of
-  // input channels; that is left out, because whole ResNets, DenseNets and U-Nets in one long run
-  // of channels are no faster than in blocks, though each convolution alone is, by a twentieth.
+  // panel, and for each block that is stored. Of several taps a tile follows its pointers anew for
+  // every block of input channels; that is left out, because whole ResNets, DenseNets and U-Nets in
+  // one long run of channels are no faster than in blocks, though each convolution alone is, by a
+  // twentieth.
   constexpr double kEntry = 4, kPointer = 4, kPanel = 5, kStore = 8;
   const double finish = kStore + posts_cost(g.posts);
   const std::int64_t lanes = tile_lanes(), panels = g.panels(static_cast<int>(lanes));
