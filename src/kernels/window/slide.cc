@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/caches.h"
 #include "base/checked.h"
 #include "base/thread_pool.h"
 
@@ -388,6 +389,28 @@ Slide::Side side(bool blocked, std::int64_t pixels, std::int64_t channels) {
   return {lanes, pixels * lanes, ceil_div(channels, lanes) * pixels * lanes, true};
 }
 
+/// How threads divide an image: bands of rows, each of them shares of the planes of channels.
+struct Division {
+  std::int64_t bands, shares;
+};
+
+Division divide(const Slide& s, std::int64_t planes, std::int64_t rows, int threads) {
+  const std::int64_t tasks = threads > 1 ? 4 * std::int64_t{threads} : 1;
+  if (s.in.padded && s.out.padded) {
+    return {std::clamp<std::int64_t>(ceil_div(tasks, s.images * planes), 1, rows), planes};
+  }
+  // A cache line holds channels of several planes. Rows before channels, as products share pixels:
+  // what a thread reads it wrote itself in the step before, and it writes no line that another one
+  // writes. Bands of so many rows that what one plane brings in is there for the next.
+  const std::int64_t bytes =
+      (s.w.in_pixels() * (s.channels / s.multiplier) + s.w.out_pixels() * s.channels) *
+      std::int64_t{sizeof(float)};
+  const std::int64_t staying = ceil_div(bytes, std::max<std::int64_t>(host_caches().l2 / 2, 1));
+  const std::int64_t bands =
+      std::clamp<std::int64_t>(std::max(staying, ceil_div(tasks, s.images)), 1, rows);
+  return {bands, std::clamp<std::int64_t>(ceil_div(tasks, s.images * bands), 1, planes)};
+}
+
 }  // namespace
 
 void place(Slide& s, SlideEnds ends) noexcept {
@@ -401,14 +424,19 @@ bool slide_fits(const Slide& s) noexcept {
 }
 
 void slide(const Slide& s, const SlideCall& call, int threads) noexcept {
-  const std::int64_t planes = planes_of(s), rows = s.w.out[0] * s.w.out[1];
-  std::int64_t parts = 1;
-  if (threads > 1) parts = std::clamp<std::int64_t>(ceil_div(4 * threads, planes), 1, rows);
-  parallel(call.pool, static_cast<std::size_t>(planes * parts), [&](std::size_t i) {
-    const std::int64_t plane = static_cast<std::int64_t>(i) / parts;
-    const std::int64_t part = static_cast<std::int64_t>(i) % parts;
-    HWY_DYNAMIC_DISPATCH(run_rows)
-    (s, call, plane, rows * part / parts, rows * (part + 1) / parts);
+  const std::int64_t rows = s.w.out[0] * s.w.out[1];
+  if (planes_of(s) == 0 || rows == 0) return;
+  const std::int64_t planes = planes_of(s) / s.images;
+  const Division d = divide(s, planes, rows, threads);
+  const std::int64_t bands = d.bands, shares = d.shares;
+  parallel(call.pool, static_cast<std::size_t>(s.images * bands * shares), [&](std::size_t i) {
+    const auto task = static_cast<std::int64_t>(i);
+    const std::int64_t share = task % shares, band = task / shares % bands;
+    const std::int64_t first = task / shares / bands * planes;
+    for (std::int64_t p = planes * share / shares; p < planes * (share + 1) / shares; ++p) {
+      HWY_DYNAMIC_DISPATCH(run_rows)
+      (s, call, first + p, rows * band / bands, rows * (band + 1) / bands);
+    }
   });
 }
 
