@@ -9,15 +9,18 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <ostream>
 
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/deploy.h"
 #include "cli/io/file.h"
+#include "cli/layers.h"
 #include "cli/model.h"
 #include "cli/plan_files.h"
 #include "cli/trace.h"
+#include "stowage/machine.h"
 #include "stowage/plan.h"
 
 namespace stowage::cli {
@@ -181,63 +184,6 @@ class Bench {
   std::vector<Tensor> inputs_, outputs_;
 };
 
-/// What is spent in a kernel, or in all conversions.
-struct KernelTime {
-  std::string kernel;
-  int steps = 0;
-  double us = 0;
-};
-
-/// The slowest first.
-std::vector<KernelTime> kernel_times(const PlanReport& plan, const std::vector<double>& layers) {
-  std::vector<KernelTime> out;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    const PlanReport::Step& step = plan.steps[i];
-    const bool convert = step.kind == PlanReport::Step::Kind::convert;
-    const std::string kernel = convert ? "convert" : step.kernel;
-    auto known = std::ranges::find(out, kernel, &KernelTime::kernel);
-    if (known == out.end()) known = out.insert(out.end(), {kernel});
-    ++known->steps;
-    known->us += layers[i];
-  }
-  std::ranges::stable_sort(out, std::greater(), &KernelTime::us);
-  return out;
-}
-
-/// Every step with its share, in the order in which they run, and the sums of each kernel.
-std::string layers_text(const PlanReport& plan, const std::vector<double>& layers) {
-  const double sum = std::max(std::accumulate(layers.begin(), layers.end(), 0.0), 1e-9);
-  std::string out;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    const PlanReport::Step& step = plan.steps[i];
-    const bool convert = step.kind == PlanReport::Step::Kind::convert;
-    out +=
-        fmt::format("{:10.1f} us {:5.1f} %  {:<18} {:<18} {}\n", layers[i], 100 * layers[i] / sum,
-                    convert ? "convert" : step.kernel, step.op, one_line(step.name));
-  }
-  out += fmt::format("{:10.1f} us in all\n", sum);
-  for (const KernelTime& kernel : kernel_times(plan, layers)) {
-    out +=
-        fmt::format("{:10.1f} us {:5.1f} %  {:<18} {} step{}\n", kernel.us, 100 * kernel.us / sum,
-                    kernel.kernel, kernel.steps, kernel.steps == 1 ? "" : "s");
-  }
-  return out;
-}
-
-Json layers_json(const PlanReport& plan, const std::vector<double>& layers) {
-  Json all = Json::array();
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    const PlanReport::Step& step = plan.steps[i];
-    Json one;
-    one["name"] = step.name;
-    one["op"] = step.op;
-    one["kernel"] = step.kernel;
-    one["us"] = layers[i];
-    all.push_back(one);
-  }
-  return all;
-}
-
 /// How much slower the last tenth of the runs is than the first, in percent of it: what a machine
 /// that grows warm, or is shared, does to a model that runs for long.
 double drift_percent(const std::vector<double>& runs) {
@@ -364,12 +310,10 @@ Json measure(BenchOptions& options, const Deployment* deployment, ModelPorts mod
   Json json = result(options, loaded, plan, samples);
   told += line(json, options.thread_list.find(',') != std::string::npos);
   if (!options.layers) return json;
-  told += layers_text(plan, samples.layers);
-  json["layers"] = layers_json(plan, samples.layers);
-  for (const KernelTime& kernel : kernel_times(plan, samples.layers)) {
-    json["kernels"].push_back(
-        {{"kernel", kernel.kernel}, {"steps", kernel.steps}, {"us", kernel.us}});
-  }
+  std::optional<Peaks> peaks;
+  if (loaded.device == nullptr) peaks = measure_peaks(plan.threads);
+  told += layers_text(plan, samples.layers, peaks);
+  put_layers(json, plan, samples.layers, peaks);
   return json;
 }
 
@@ -434,9 +378,11 @@ Command add_bench(CLI::App& app, const Streams& streams) {
                    "Run for so long instead, and tell by how much the last tenth of the runs is "
                    "slower than the first")
       ->type_name("N");
-  command->add_flag("--layers", options->layers,
-                    "Tell the time of each step, too; on a device it measures itself then, which "
-                    "makes a run a little slower");
+  command->add_flag(
+      "--layers", options->layers,
+      "Tell the time of each step, too, what was predicted, and on the CPU how near it "
+      "is to what this machine can do, with the five that are furthest and why; a "
+      "device measures itself then, which makes a run a little slower");
   command->add_flag("--json", options->json, "Print JSON and nothing else");
   command->add_flag("--csv", options->csv,
                     "Print lines of comma-separated values and nothing else: the names of the "

@@ -61,6 +61,28 @@ TEST_F(Bench, MinutesTakeThePlaceOfRuns) {
   EXPECT_FALSE(Json::parse(measured({"--json"})).contains("drift_percent"));
 }
 
+TEST_F(Bench, LayersAreBesideWhatTheMachineCanDo) {
+  const Json result = Json::parse(measured({"--layers", "--threads", "2", "--json"}));
+  EXPECT_GT(result["peaks"]["gflops"], 0);
+  EXPECT_GT(result["peaks"]["gb_per_s"]["memory"], 0);
+  ASSERT_FALSE(result["layers"].empty());
+  for (const char* rows : {"layers", "kernels"}) {
+    for (const Json& row : result[rows]) {
+      for (const char* key : {"us", "predicted_us", "flops", "bytes", "limit_us"}) {
+        EXPECT_TRUE(row[key].is_number()) << rows << " " << key;
+      }
+    }
+  }
+  EXPECT_LE(result["furthest"].size(), 5u);
+  for (const Json& far : result["furthest"]) {
+    EXPECT_LT(far["layer"], result["layers"].size());
+    EXPECT_GT(far["us"], far["limit_us"]);
+    EXPECT_FALSE(far["why"].get<std::string>().empty());
+  }
+  EXPECT_FALSE(Json::parse(measured({"--json"})).contains("peaks"));
+  EXPECT_NE(measured({"--layers"}).find("Furthest from the limit of"), std::string::npos);
+}
+
 TEST_F(Bench, Refusals) {
   const struct {
     std::vector<std::string> arguments;

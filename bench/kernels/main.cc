@@ -3,9 +3,8 @@
 // on layers of well-known networks; FILTER is a part of an operator's, a kernel's or a layer's
 // name. Prints the minimum time, GFLOP/s (flops as the planner counts them), GB/s of all operands
 // read or written once, and the share of the peak: the larger of both over what this machine does,
-// measured at the start (independent fused multiply-adds; a triad over three arrays). Operands of
-// one run are in the cache for the next, so a small layer may exceed the peak of the memory. One
-// thread is timed in CPU time.
+// measured at the start (Peaks, of memory). Operands of one run are in the cache for the next, so a
+// small layer may exceed the peak of the memory. One thread is timed in CPU time.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -18,6 +17,7 @@
 
 #include "base/thread_pool.h"
 #include "graph/op_def.h"
+#include "stowage/machine.h"
 
 namespace {
 
@@ -36,51 +36,6 @@ double seconds_of(const std::function<void()>& f) {
   const double begin = now();
   f();
   return now() - begin;
-}
-
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#else
-constexpr int kVectorBytes = 32;
-#endif
-typedef float V __attribute__((vector_size(kVectorBytes)));
-constexpr int kChains = 12;
-
-__attribute__((noinline)) V multiply_add(long steps, V a, V b) {
-  V acc[kChains];
-  for (int i = 0; i < kChains; ++i) acc[i] = V{} + static_cast<float>(i);
-  for (long s = 0; s < steps; ++s) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) acc[i] = acc[i] * a + b;
-  }
-  V sum = V{};
-  for (int i = 0; i < kChains; ++i) sum += acc[i];
-  return sum;
-}
-
-/// GFLOP/s of independent fused multiply-adds, one thread.
-double fma_peak() {
-  constexpr long kSteps = 2'000'000;
-  const V a = V{} + 0.999f, b = V{} + 0.001f;
-  volatile float sink = 0;
-  double best = 1e9;
-  for (int repeat = 0; repeat < 16; ++repeat) {
-    best = std::min(best, seconds_of([&] { sink = sink + multiply_add(kSteps, a, b)[0]; }));
-  }
-  return 2.0 * kSteps * kChains * (kVectorBytes / 4) / best / 1e9;
-}
-
-/// GB/s of z = a x + y over arrays of 64 MiB, one thread.
-double triad_bandwidth() {
-  constexpr std::size_t kCount = std::size_t{16} << 20;
-  std::vector<float> x(kCount, 1.0f), y(kCount, 2.0f), z(kCount);
-  double best = 1e9;
-  for (int repeat = 0; repeat < 4; ++repeat) {
-    best = std::min(best, seconds_of([&] {
-                      for (std::size_t i = 0; i < kCount; ++i) z[i] = 0.5f * x[i] + y[i];
-                    }));
-  }
-  return 3.0 * sizeof(float) * kCount / best / 1e9;
 }
 
 struct Layer {
@@ -245,14 +200,6 @@ std::vector<Layer> light_layers() {
   return all;
 }
 
-bool is_copy(std::string_view op) {
-  for (const std::string_view copy : {"concat", "split", "slice", "pad", "tile", "gather",
-                                      "depth_to_space", "space_to_depth", "resize"}) {
-    if (op == copy) return true;
-  }
-  return false;
-}
-
 std::vector<Layer> layers() {
   std::vector<Layer> all = heavy_layers(), light = light_layers();
   all.insert(all.end(), light.begin(), light.end());
@@ -354,9 +301,9 @@ int main(int argc, char** argv) {
       filter = argv[i];
     }
   }
-  const double peak = fma_peak() * threads, bandwidth = triad_bandwidth();
-  std::printf("peaks: %.0f GFLOP/s for %d thread(s), %.1f GB/s for one\n", peak, threads,
-              bandwidth);
+  const Peaks peaks = measure_peaks(threads);
+  const double peak = peaks.gflops, bandwidth = peaks.levels.back().gb_per_s;
+  std::printf("peaks: %.0f GFLOP/s, %.1f GB/s in memory, %d thread(s)\n", peak, bandwidth, threads);
   wall_clock = threads > 1;
   const Target target = host_target(threads);
   std::set<std::string_view> measured;
@@ -383,8 +330,7 @@ int main(int argc, char** argv) {
       measured.insert(offer.name());
       double bytes = 0;
       const double s = time_offer(p.graph, ref.node(), offer, threads, runs, bytes);
-      // The planner's price of a copy counts pieces as flops.
-      const double gflops = is_copy(layer.op) ? 0 : offer.flops / s / 1e9, gbytes = bytes / s / 1e9;
+      const double gflops = offer.flops / s / 1e9, gbytes = bytes / s / 1e9;
       std::printf("%-22s %-28s %-9s %-9s %9.1f us %7.1f GFLOP/s %6.1f GB/s %5.1f %%\n",
                   layer.name.c_str(), name.c_str(), offer.in[0].layout.spelling().c_str(),
                   offer.out[0].layout.spelling().c_str(), s * 1e6, gflops, gbytes,

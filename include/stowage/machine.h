@@ -20,6 +20,27 @@ int vector_lanes();
 /// use the machine meanwhile make the rates less certain, not lower.
 Rates measure_rates();
 
+/// What bounds every kernel of this machine's CPU, whatever it computes.
+struct Peaks {
+  int threads = 1;    ///< that work together
+  double gflops = 0;  ///< f32, multiply-adds that wait for nothing
+
+  /// A cache, or memory at last.
+  struct Level {
+    std::string name;       ///< "L2", "L3", "memory"
+    std::size_t bytes = 0;  ///< that fit into it, all threads together
+    double gb_per_s = 0;    ///< read, or read and written, whichever is more
+  };
+
+  std::vector<Level> levels;  ///< from the nearest to the furthest, into which everything fits
+
+  /// The nearest into which so many bytes fit.
+  const Level& level(double bytes) const;
+};
+
+/// Measures them; takes about half a second. Throws what a Session of so many threads throws.
+Peaks measure_peaks(int threads);
+
 /// The ConversionTuning with which this machine converts fastest: each candidate in turn, over
 /// transpositions of several sizes and distances, one thread; the default unless another is faster
 /// by a twentieth on the whole and loses nowhere as much. Takes about two seconds.

@@ -34,6 +34,12 @@ struct NodeReport {
   std::vector<Operand> inputs, outputs;  ///< absent ones left out
   std::string kernel;                    ///< "relabel" when it moves no byte
   double cost_us = 0;                    ///< predicted, of the node alone
+  // What its kernel does, and the planner goes by:
+  double flops = 0;         ///< a multiplication and an addition are two
+  double efficiency = 1;    ///< the part of the arithmetic peak that it should reach
+  double pieces = 0;        ///< of a copy: runs of elements that are moved one by one
+  double bytes = 0;         ///< read and written, padding included
+  double weight_bytes = 0;  ///< of them constants
 
   /// Another way to run the node.
   struct Lost {

@@ -117,7 +117,7 @@ int normal_axis(std::int64_t axis, int rank);
 struct Part {
   int operand = -1;        ///< index of the input or output
   std::size_t offset = 0;  ///< in bytes
-  double flops = 0;        ///< what copying it costs, as part of Offer::flops
+  double pieces = 0;       ///< of Offer::pieces, those that copy it
 };
 
 /// How a kernel takes an operand: a format, its type being the value's own unless given.
@@ -142,6 +142,7 @@ struct Offer {
                                   ///< inputs, which the kernel does not read, may be left out
   double flops = 0;               ///< multiply and add count as two
   double efficiency = 1;          ///< fraction of peak that the kernel reaches on large shapes
+  double pieces = 0;              ///< that a copy moves one by one, and which take time each
   double extra_bytes = 0;         ///< touched besides every operand once: lines that come again
   std::size_t scratch_bytes = 0;  ///< KernelArgs::scratch, 64-byte aligned
   int in_place = -1;              ///< output 0 may be written over this input, same layout

@@ -229,11 +229,11 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     Offer offer;
     auto& views = Split ? offer.outputs_in_input : offer.inputs_in_output;
     for (const PartCopy& piece : part_copies(params, Split)) {
-      const double flops = copy_flops(piece.copy.pieces());
+      const double pieces = piece.copy.pieces();
       const PartsParams::Part& part = params.parts[piece.part];
       const auto offset = part_offset(params.whole, part.mapping, params.axis, part.begin);
-      if (offset) views.push_back({static_cast<int>(piece.part), *offset, flops});
-      offer.flops += flops;
+      if (offset) views.push_back({static_cast<int>(piece.part), *offset, pieces});
+      offer.pieces += pieces;
     }
     // All parts of one are stretches or none is.
     const auto count = std::ranges::count(params.parts, true, &PartsParams::Part::there);

@@ -153,8 +153,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
     Offer offer;
     offer.in = {from};
     offer.out = {to};
-    offer.flops = copy_flops(
-        BoxCopy(params.to, params.from, BoxCopy::Direction::into_walked, params.map({})).pieces());
+    offer.pieces =
+        BoxCopy(params.to, params.from, BoxCopy::Direction::into_walked, params.map({})).pieces();
     offer.call = {ToSpace ? kDepthToSpaceKernel : kSpaceToDepthKernel, std::move(params)};
     out.push_back(std::move(offer));
   };

@@ -187,7 +187,7 @@ void gather_offers(const OfferRequest& request, std::vector<Offer>& out) {
   const auto first = first_of_run(indices, extent);
   const auto add_view = [&](Offer& offer, const Mapping& whole, const Mapping& part) {
     const auto offset = first ? part_offset(whole, part, params.axis, *first) : std::nullopt;
-    if (offset) offer.outputs_in_input.push_back({0, *offset, offer.flops});
+    if (offset) offer.outputs_in_input.push_back({0, *offset, offer.pieces});
   };
   params.index_dtype = node.dtype(1);
   params.count = node.shape(1).elements();
@@ -225,9 +225,9 @@ void gather_offers(const OfferRequest& request, std::vector<Offer>& out) {
     Offer offer;
     offer.in = {layout, Layout::row_major(node.shape(1))};
     offer.out = {*result};
-    offer.flops = copy_flops(
+    offer.pieces =
         BoxCopy(params.to, params.from, BoxCopy::Direction::into_walked, params.map(known))
-            .pieces());
+            .pieces();
     offer.call = {kKernel, params};
     add_view(offer, params.from, params.written);
     out.push_back(std::move(offer));

@@ -112,7 +112,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   for (Offer& offer : std::span(out).subspan(first)) {
     const Mapping whole(offer.in[0].layout, x, size), part(offer.out[0].layout, y, size);
     const auto offset = part_offset(whole, part, cut, params.begin[at(cut)]);
-    if (offset) offer.outputs_in_input.push_back({0, *offset, offer.flops});
+    if (offset) offer.outputs_in_input.push_back({0, *offset, offer.pieces});
   }
 }
 

@@ -10,12 +10,15 @@
 
 namespace stowage::plan {
 
+/// Flops of an offer, and what takes as long as some: pieces that are copied one by one.
+double offer_work(const Offer& offer);
+
 /// A kernel that does `flops` at `efficiency` of the peak and touches `bytes`.
 double kernel_us(const Rates& rates, const Target& target, double flops, double efficiency,
                  double bytes);
 
-/// The reference of a node whose best kernel does `flops` and whose outputs have `elements`.
-double reference_us(const Rates& rates, double flops, double elements);
+/// The reference of a node whose best kernel does `work` and whose outputs have `elements`.
+double reference_us(const Rates& rates, double work, double elements);
 
 /// A kernel of a device; `images`: some of its operands lie in images.
 double device_us(const DeviceRates& rates, bool images, double flops, double efficiency,

@@ -187,9 +187,9 @@ class Collector {
   std::vector<Option> options(NodeId id) {
     const Node& n = graph_.node(id);
     std::vector<Option> list(1);
-    double flops = 0;
+    double work = 0;
     for (Offer& offer : ask(id)) {
-      flops = std::max(flops, offer.flops);
+      work = std::max(work, offer_work(offer));
       Option option;
       option.offer = std::move(offer);
       option.bytes = option.offer.extra_bytes;
@@ -202,12 +202,12 @@ class Collector {
       if (o.offer.relabel || lies_in_input(n, o.offer)) continue;
       const bool on_device = std::ranges::any_of(
           o.offer.out, [](const Operand& out) { return out.place.device != 0; });
-      o.cost_us = on_device
-                      ? device_us(target_.device->facts.rates, uses_images(o.offer), o.offer.flops,
-                                  o.offer.efficiency, o.bytes)
-                      : kernel_us(rates_, target_, o.offer.flops, o.offer.efficiency, o.bytes);
+      o.cost_us =
+          on_device ? device_us(target_.device->facts.rates, uses_images(o.offer), o.offer.flops,
+                                o.offer.efficiency, o.bytes)
+                    : kernel_us(rates_, target_, offer_work(o.offer), o.offer.efficiency, o.bytes);
     }
-    list[0] = reference(id, flops);
+    list[0] = reference(id, work);
     return list;
   }
 
@@ -249,7 +249,7 @@ class Collector {
         return twice || (computed && graph_.value(v).producer == kNoNode);
       });
       for (const Part& part : parts) {
-        option.offer.flops = std::max(option.offer.flops - part.flops, 0.0);
+        option.offer.pieces = std::max(option.offer.pieces - part.pieces, 0.0);
         option.bytes -= 2 * bytes(values[idx(part.operand)], operands[idx(part.operand)]);
       }
     };
@@ -258,7 +258,7 @@ class Collector {
     option.bytes = std::max(option.bytes, 0.0);
   }
 
-  Option reference(NodeId id, double flops) {
+  Option reference(NodeId id, double work) {
     const Node& n = graph_.node(id);
     Option option;
     option.reference = true;
@@ -275,7 +275,7 @@ class Collector {
       row_major(v, option.out, option.offer.out);
       if (v != kNoValue) elements += static_cast<double>(graph_.value(v).shape.elements());
     }
-    option.cost_us = reference_us(rates_, flops, elements);
+    option.cost_us = reference_us(rates_, work, elements);
     return option;
   }
 

@@ -9,26 +9,42 @@ namespace {
 
 struct Meaning {
   std::string_view kernel, words;
+  std::string_view limit = {};  ///< see kernel_limit
+  bool product = false;         ///< see is_product
 };
 
+constexpr std::string_view kTaps =
+                               "each tap is loaded for one operation, so that loads set the pace",
+                           kTransforms = "its transforms load and store beside the products",
+                           kSteps = "its steps wait for each other, and each reads all weights";
+
 constexpr Meaning kMeanings[] = {
-    {"reference", "plain loops in the model's own order: works for everything, slowly"},
+    {"reference", "plain loops in the model's own order: works for everything, slowly",
+     "plain loops: no kernel takes these layouts and types"},
     {"relabel", "moves no byte: the same bytes under another shape"},
-    {"conv_blocked", "convolution that reads blocks of channels, as wide as a vector"},
-    {"conv_channels_last", "convolution that reads all channels of a pixel side by side"},
-    {"conv_depthwise", "convolution in which each channel has a filter of its own"},
-    {"conv_winograd2", "3x3 convolution by Winograd's method, in tiles of 2x2 results"},
-    {"conv_winograd4", "3x3 convolution by Winograd's method, in tiles of 4x4 results"},
-    {"conv_winograd6", "3x3 convolution by Winograd's method, in tiles of 6x6 results"},
-    {"conv_transpose_blocked", "transposed convolution on blocks of channels"},
-    {"conv_transpose_channels_last", "transposed convolution on pixels with all channels"},
-    {"gemm_panels", "fully connected layer, weights packed into panels beforehand"},
-    {"matmul_panels", "matrix product, the right matrix packed into panels"},
+    {"conv_blocked", "convolution that reads blocks of channels, as wide as a vector", {}, true},
+    {"conv_channels_last", "convolution that reads all channels of a pixel side by side", {}, true},
+    {"conv_depthwise", "convolution in which each channel has a filter of its own", kTaps},
+    {"conv_winograd2", "3x3 convolution by Winograd's method, in tiles of 2x2 results",
+     kTransforms},
+    {"conv_winograd4", "3x3 convolution by Winograd's method, in tiles of 4x4 results",
+     kTransforms},
+    {"conv_winograd6", "3x3 convolution by Winograd's method, in tiles of 6x6 results",
+     kTransforms},
+    {"conv_transpose_blocked", "transposed convolution on blocks of channels", {}, true},
+    {"conv_transpose_channels_last",
+     "transposed convolution on pixels with all channels",
+     {},
+     true},
+    {"gemm_panels", "fully connected layer, weights packed into panels beforehand", {}, true},
+    {"matmul_panels", "matrix product, the right matrix packed into panels", {}, true},
+    {"max_pool", "", kTaps},
+    {"average_pool", "", kTaps},
     {"max_pool_whole", "maximum over the whole plane"},
     {"average_pool_whole", "mean over the whole plane"},
-    {"lstm_panels", "LSTM, weights packed into panels beforehand"},
-    {"gru_panels", "GRU, weights packed into panels beforehand"},
-    {"rnn_panels", "simple recurrent layer, weights packed into panels beforehand"},
+    {"lstm_panels", "LSTM, weights packed into panels beforehand", kSteps},
+    {"gru_panels", "GRU, weights packed into panels beforehand", kSteps},
+    {"rnn_panels", "simple recurrent layer, weights packed into panels beforehand", kSteps},
     {"resize_blend", "resize that weighs neighbours: linear, cubic"},
     {"resize_nearest", "resize that takes the nearest element"},
     {"softmax", "softmax along an axis whose elements lie a stride from each other"},
@@ -56,12 +72,27 @@ constexpr Meaning kMeanings[] = {
     {"cl_softmax", "softmax on an OpenCL device"},
 };
 
+const Meaning* find(std::string_view kernel) {
+  const auto* at = std::find_if(std::begin(kMeanings), std::end(kMeanings),
+                                [&](const Meaning& m) { return m.kernel == kernel; });
+  return at == std::end(kMeanings) ? nullptr : at;
+}
+
 }  // namespace
 
 std::string_view kernel_meaning(std::string_view kernel) {
-  const auto* at = std::find_if(std::begin(kMeanings), std::end(kMeanings),
-                                [&](const Meaning& m) { return m.kernel == kernel; });
-  return at == std::end(kMeanings) ? std::string_view() : at->words;
+  const Meaning* known = find(kernel);
+  return known == nullptr ? std::string_view() : known->words;
+}
+
+std::string_view kernel_limit(std::string_view kernel) {
+  const Meaning* known = find(kernel);
+  return known == nullptr ? std::string_view() : known->limit;
+}
+
+bool is_product(std::string_view kernel) {
+  const Meaning* known = find(kernel);
+  return known != nullptr && known->product;
 }
 
 }  // namespace stowage

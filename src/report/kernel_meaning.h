@@ -9,4 +9,11 @@ namespace stowage {
 /// operator is and does just that.
 std::string_view kernel_meaning(std::string_view kernel);
 
+/// What keeps a kernel from the limits of the machine whatever its operands; empty for one that
+/// reaches them.
+std::string_view kernel_limit(std::string_view kernel);
+
+/// Its results are sums of many products each: a convolution or a matrix product.
+bool is_product(std::string_view kernel);
+
 }  // namespace stowage

@@ -159,6 +159,8 @@ Json plan_object(const PlanReport& plan, const std::string& model,
     item["details"] = details_json(node.details);
     item["kernel"] = node.kernel;
     item["cost_us"] = node.cost_us;
+    item["flops"] = node.flops;
+    item["bytes"] = node.bytes;
     if (measured.nodes[i] >= 0) item["measured_us"] = measured.nodes[i];
     item["lost"] = lost_json(node.lost);
     item["number"] = i + 1;

@@ -7,11 +7,6 @@
 
 namespace stowage {
 
-double copy_flops(double pieces) {
-  // About 5 ns a piece, in the flops of one wide core.
-  return 500 * pieces;
-}
-
 Layout same_position_layout(const Shape& from, const Shape& to, const Layout& layout) {
   return layout.renamed(from.axes(), to.axes());
 }

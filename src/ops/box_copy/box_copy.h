@@ -21,9 +21,6 @@ std::vector<Layout> position_layouts(const OfferRequest& request);
 void for_each_copy(const OfferRequest& request, CopyParams& params,
                    const std::function<void(Offer)>& add);
 
-/// The work of copies that move `bytes` in `pieces`, as flops at efficiency 1.
-double copy_flops(double pieces);
-
 /// Offers output 0 as elements of input 0 chosen axis by axis, in every layout. `known` is what
 /// the kernel will be bound with.
 template <class P>
@@ -31,7 +28,7 @@ void offer_copy(const OfferRequest& request, std::vector<Offer>& out, const Kern
                 P params, const BindArgs& known = {}) {
   for_each_copy(request, params, [&](Offer offer) {
     const BoxCopy copy(params.to, params.from, BoxCopy::Direction::into_walked, params.map(known));
-    offer.flops = copy_flops(copy.pieces());
+    offer.pieces = copy.pieces();
     offer.call = {kernel, params};
     out.push_back(std::move(offer));
   });
