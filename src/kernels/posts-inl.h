@@ -55,13 +55,25 @@ HWY_INLINE void with_activation(const Activation& act, Body body) {
   }
 }
 
-/// Values of a tile, [pixel][block][lane], aligned.
+/// Vectors of values, in registers' order beside the result or where the result lies.
 struct PostTile {
   float* values;
+  const std::int64_t* pixel;  ///< of each pixel, in `values`
+  std::int64_t pixel_block;   ///< between blocks of a pixel in them
   int pixels, blocks;
   const float* const* operands;  ///< of each post, for the first channel of the tile
   const std::int64_t* at;        ///< of each pixel, in operands that lie as the result does
   std::int64_t block;            ///< between blocks of a pixel in them
+};
+
+/// Where the pixels of a tile lie as [pixel][block][lane].
+template <int P>
+struct DensePixels {
+  explicit DensePixels(int blocks) {
+    for (int p = 0; p < P; ++p) at[p] = std::int64_t{p} * blocks * kLanes;
+  }
+
+  std::int64_t at[P];
 };
 
 /// One post: f(y, operand). An operand that is absent leaves the values alone.
@@ -76,9 +88,9 @@ HWY_INLINE void apply_post(const Post& post, const float* operand, const PostTil
       o = hn::LoadU(kTag, operand + n * kLanes);
     }
     for (int p = 0; p < t.pixels; ++p) {
-      float* at = t.values + (p * t.blocks + n) * kLanes;
+      float* at = t.values + t.pixel[p] + n * t.pixel_block;
       if (whole) o = hn::LoadU(kTag, operand + t.at[p] + n * t.block);
-      hn::Store(f(hn::Load(kTag, at), o), kTag, at);
+      hn::StoreU(f(hn::LoadU(kTag, at), o), kTag, at);
     }
   }
 }

@@ -38,6 +38,14 @@ struct Slab {
   bool first, last;
 };
 
+/// Posts that are not for registers. Functions of an element are long chains of operations: over
+/// the few vectors of a tile most of the time goes by until the first of them ends.
+enum class PostsWhen {
+  never,    // there are none
+  in_tile,  // a tail is not stored as it is
+  later,    // over the results of several tiles, while they are in the L1
+};
+
 struct Tile {
   const PixelGemm* gemm;
   const PixelGemmCall* call;
@@ -50,6 +58,7 @@ struct Tile {
   float* out;                         // of the panel
   std::int64_t last_valid;            // channels of the last block
   bool advances;                      // all pixels alike from block to block of one tap
+  PostsWhen posts;
   const Slab* slab;
   // Weights of the next slab, fetched into L2 while this one is multiplied: lines of 64 bytes
   // for each kUnrolled rows.
@@ -153,7 +162,15 @@ bool pixels_advance(const PixelGemm& g, const PixelGemmCall& call) {
 
 /// Posts that are not for registers, over the values of a tile: [pixel][block][lane].
 HWY_NOINLINE void finish_values(const Tile& t, float* values, int pixels, int blocks) {
-  apply_posts(t.gemm->posts, {values, pixels, blocks, t.operands, t.out_at, t.gemm->out_block});
+  const DensePixels<2 * kFullPixels> dense(blocks);
+  apply_posts(t.gemm->posts,
+              {values, dense.at, kLanes, pixels, blocks, t.operands, t.out_at, t.gemm->out_block});
+}
+
+/// Likewise over the results of the first `pixels` of `t`, where they lie.
+HWY_NOINLINE void finish_results(const Tile& t, int pixels, int blocks) {
+  const std::int64_t block = t.gemm->out_block;
+  apply_posts(t.gemm->posts, {t.out, t.out_at, block, pixels, blocks, t.operands, t.out_at, block});
 }
 
 /// The last block of a pixel: behind it may be another pixel, which another thread writes.
@@ -212,7 +229,7 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
       for (int n = 0; n < NB; ++n) acc[p][n] = clip(acc[p][n], lo, hi);
     }
   }
-  if (t.slab->last && posts.in_registers < posts.count) {
+  if (t.slab->last && t.posts == PostsWhen::in_tile) {
     HWY_ALIGN float values[P * NB * kLanes];
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
@@ -330,6 +347,8 @@ NextWeights next_weights(const PixelGemmCall& call, const Tile& t) {
 void run_tiles(const PixelGemmCall& call, Tile t, int blocks) {
   const NextWeights next = next_weights(call, t);
   t.next = next.begin;
+  constexpr int kFinished = 64;
+  int finished = 0;
   for (int p = 0; p < call.count;) {
     t.next_lines = t.next < next.end ? next.lines : 0;
     const TileChoice tile = choose_tile(blocks, call.count - p);
@@ -338,6 +357,11 @@ void run_tiles(const PixelGemmCall& call, Tile t, int blocks) {
     tile.function(t);
     t.next += t.next_lines * next.tile_steps * kLine;
     p += tile.pixels;
+    if (!t.slab->last || t.posts != PostsWhen::later) continue;
+    if (p - finished < kFinished && p < call.count) continue;
+    t.out_at = call.out_at + finished;
+    finish_results(t, p - finished, blocks);
+    finished = p;
   }
 }
 
@@ -387,6 +411,9 @@ void run(const PixelGemm& g, const PixelGemmCall& call) {
     g.posts.advance(call.operands, at, channel, t.operands);
     t.out = call.out + at;
     t.last_valid = channels - (blocks - 1) * kLanes;
+    if (g.posts.in_registers < g.posts.count) {
+      t.posts = t.last_valid == kLanes ? PostsWhen::later : PostsWhen::in_tile;
+    }
     const std::int64_t rows = std::max<std::int64_t>(g.slab / (blocks * kLanes), 1);
     for_each_slab(g, rows, [&](const Slab& slab) {
       t.slab = &slab;

@@ -69,6 +69,7 @@ struct Line {
   int row_count;
   V init, lo, hi;      // lo and hi: of a clip
   bool padded;         // there is room for all lanes
+  bool posts_wait;     // those that are not for registers; else a tile applies them
   std::int64_t valid;  // channels of the block
   std::int64_t in_pixel, out_pixel;
   std::int64_t in_first;              // column of the input to which Row::in points
@@ -79,10 +80,40 @@ struct Line {
 
 /// Posts that are not for registers, over `pixels` from `x`.
 HWY_NOINLINE void finish_values(const Line& line, float* values, int pixels, std::int64_t x) {
+  const DensePixels<kPixels> dense(1);
   std::int64_t at[kPixels];
   for (int p = 0; p < pixels; ++p) at[p] = (x + p) * line.out_pixel;
-  apply_posts(line.s->posts, {values, pixels, 1, line.operands, at, 0});
+  apply_posts(line.s->posts, {values, dense.at, 0, pixels, 1, line.operands, at, 0});
 }
+
+/// Results of a plane whose posts wait until there are some of them: functions of an element are
+/// long chains of operations, and over the few pixels of a tile most of the time goes by until the
+/// first of them ends.
+class Waiting {
+ public:
+  /// `operands`: of the plane that begins at `out`.
+  Waiting(const BoundPosts& posts, float* out, const float* const* operands)
+      : posts_(posts), out_(out), operands_(operands) {}
+
+  void add(std::int64_t at) {
+    at_[count_++] = at;
+    if (count_ == kMost) finish();
+  }
+
+  HWY_NOINLINE void finish() {
+    apply_posts(posts_, {out_, at_, 0, count_, 1, operands_, at_, 0});
+    count_ = 0;
+  }
+
+ private:
+  static constexpr int kMost = 128;
+
+  const BoundPosts& posts_;
+  float* out_;
+  const float* const* operands_;
+  int count_ = 0;
+  std::int64_t at_[kMost];
+};
 
 template <int P>
 HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
@@ -98,7 +129,7 @@ HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) acc[p] = clip(acc[p], line.lo, line.hi);
   }
-  if (posts.in_registers < posts.count) {
+  if (posts.in_registers < posts.count && !line.posts_wait) {
     HWY_ALIGN float values[P * kLanes];
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) hn::Store(acc[p], kTag, values + p * kLanes);
@@ -263,6 +294,7 @@ void compute_rows(const Slide& s, const SlideCall& call, const RowTask& task, co
   line.lo = hn::Set(kTag, s.posts.lo);
   line.hi = hn::Set(kTag, s.posts.hi);
   line.padded = s.out.padded;
+  line.posts_wait = s.posts.in_registers < s.posts.count && line.valid == kLanes;
   line.in_pixel = copies == nullptr ? s.in.pixel : kLanes;
   line.in_first = copies == nullptr ? 0 : copies->first();
   line.out_pixel = s.out.pixel;
@@ -271,6 +303,10 @@ void compute_rows(const Slide& s, const SlideCall& call, const RowTask& task, co
   const float* in = call.in + image * s.in.image + channels.offset();
   const float* weights =
       call.weights == nullptr ? nullptr : call.weights + block * w.taps() * kLanes;
+  const std::int64_t plane = image * s.out.image + block * s.out.block;
+  const float* operands[kMostPosts];
+  s.posts.advance(call.operands, plane, block * kLanes, operands);
+  Waiting waiting(s.posts, call.out + plane, operands);
   std::int64_t z = task.begin / w.out[1], y = task.begin % w.out[1];
   for (std::int64_t row = task.begin; row < task.end; ++row) {
     find_rows(s, in, weights, z, y, copies, line);
@@ -278,12 +314,14 @@ void compute_rows(const Slide& s, const SlideCall& call, const RowTask& task, co
       y = 0;
       ++z;
     }
-    const std::int64_t at =
-        image * s.out.image + block * s.out.block + row * w.out[2] * s.out.pixel;
-    s.posts.advance(call.operands, at, block * kLanes, line.operands);
-    line.out = call.out + at;
+    const std::int64_t at = row * w.out[2] * s.out.pixel;
+    s.posts.advance(operands, at, 0, line.operands);
+    line.out = call.out + plane + at;
     compute_line<Op>(line);
+    if (!line.posts_wait) continue;
+    for (std::int64_t x = cut.first; x < cut.last; ++x) waiting.add(at + x * s.out.pixel);
   }
+  if (line.posts_wait) waiting.finish();
 }
 
 template <class Op>

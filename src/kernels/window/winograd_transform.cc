@@ -231,7 +231,8 @@ HWY_INLINE void output_block(const OutputBlock& b, const float* from, std::int64
     }
   }
   if (!more) return;
-  apply_posts(t.posts, {values, count, 1, b.operands, pixels, 0});
+  const DensePixels<M * M> dense(1);
+  apply_posts(t.posts, {values, dense.at, 0, count, 1, b.operands, pixels, 0});
   for (int i = 0; i < count; ++i) b.store(hn::Load(kTag, values + i * kLanes), pixels[i]);
 }
 
