@@ -152,6 +152,31 @@ TEST(Conv, Depthwise) {
   EXPECT_GT(check_offers(op_case(depthwise(18, {4, 5, 6}, {3, 2, 4}))), 0);
 }
 
+/// Squares of 3 and 5 are walked column by column, two rows at a time: every width around a group
+/// of columns, odd and even numbers of rows, and padding on any side.
+TEST(Conv, DepthwiseOfSquares) {
+  for_each_target([] {
+    for (const std::int64_t k : {3, 5}) {
+      for (const std::int64_t stride : {1, 2}) {
+        for (std::int64_t width = 1; width <= 13; ++width) {
+          for (std::int64_t pad = 0; pad < k; ++pad) {
+            const std::int64_t behind = (width + pad) % k, height = 1 + (width + pad) % 6;
+            if (height + pad + 2 < k || width + pad + behind < k) continue;
+            const std::int64_t channels = pad % 2 == 0 ? 16 : 1 + (7 * width) % 33;
+            ConvCase c{{1, channels, height, width}, {channels, 1, k, k}};
+            c.group = channels;
+            c.strides = {stride, stride};
+            c.pads = {2, pad, pad, behind};
+            c.bias = width % 2 == 0;
+            SCOPED_TRACE(name_of(c));
+            EXPECT_GT(check_offers(op_case(c)), 0);
+          }
+        }
+      }
+    }
+  });
+}
+
 /// Offers whose kernel is `name`.
 std::int64_t count_offers(const std::set<std::string>& offers, std::string_view name) {
   return std::ranges::count_if(offers, [&](const std::string& o) { return o.starts_with(name); });

@@ -40,13 +40,36 @@ inline void copy_run(std::byte* to, const std::byte* from, std::int64_t bytes) n
   }
 }
 
+/// Elements that are apart on one side at least.
+struct Strided {
+  std::int64_t count, to, from;
+};
+
 template <class T>
-void copy_strided(std::byte* to, std::int64_t to_stride, const std::byte* from,
-                  std::int64_t from_stride, std::int64_t count) noexcept {
-  auto* y = reinterpret_cast<T*>(to);
-  const auto* x = reinterpret_cast<const T*>(from);
-  for (std::int64_t i = 0; i < count; ++i) y[i * to_stride] = x[i * from_stride];
+void copy_strided(std::byte* to, const std::byte* from, const Strided& outer,
+                  const Strided& inner) noexcept {
+  for (std::int64_t k = 0; k < outer.count; ++k) {
+    auto* y = reinterpret_cast<T*>(to) + k * outer.to;
+    const auto* x = reinterpret_cast<const T*>(from) + k * outer.from;
+    for (std::int64_t i = 0; i < inner.count; ++i) y[i * inner.to] = x[i * inner.from];
+  }
 }
+
+void copy_strided(std::int64_t size, std::byte* to, const std::byte* from, const Strided& outer,
+                  const Strided& inner) noexcept {
+  switch (size) {
+    case 1:
+      return copy_strided<std::uint8_t>(to, from, outer, inner);
+    case 2:
+      return copy_strided<std::uint16_t>(to, from, outer, inner);
+    case 4:
+      return copy_strided<std::uint32_t>(to, from, outer, inner);
+    default:
+      return copy_strided<std::uint64_t>(to, from, outer, inner);
+  }
+}
+
+constexpr std::int64_t kTaskBytes = 1 << 16;
 
 }  // namespace
 
@@ -84,6 +107,7 @@ BoxCopy::BoxCopy(const Mapping& walked, const Mapping& other, Direction directio
     outer_.pop_back();
   }
   share_out_run();
+  take_middle();
   for (const Loop& loop : outer_) outer_count_ *= loop.count();
   if (inner_.count() == 0) outer_count_ = 0;
 }
@@ -97,6 +121,15 @@ void BoxCopy::share_out_run() {
     outer_.push_back({inner_.extent / run, run, run, {}, run});
     inner_.extent = run;
   }
+}
+
+/// Short pieces are moved several at a time, as far as threads still have something to share.
+void BoxCopy::take_middle() {
+  middle_ = {};
+  if (outer_.empty() || !inner_.entries.empty() || !outer_.back().entries.empty()) return;
+  if (inner_.extent * outer_.back().extent * size_ > kTaskBytes) return;
+  middle_ = outer_.back();
+  outer_.pop_back();
 }
 
 void BoxCopy::add_axis(const Mapping& walked, const Mapping& other, int axis, const IndexMap& map) {
@@ -190,29 +223,25 @@ void BoxCopy::move(std::int64_t walked, std::int64_t other, const std::byte* fro
   }
   std::byte* y = target(walked, other);
   const std::byte* x = source(walked, other);
-  if ((inner_.walked == 1 && inner_.other == 1) || inner_.extent == 1) {
-    copy_run(y, x, inner_.extent * size_);
+  const auto strided = [&](const Loop& loop) {
+    return forward ? Strided{loop.extent, loop.other, loop.walked}
+                   : Strided{loop.extent, loop.walked, loop.other};
+  };
+  const Strided middle = strided(middle_), inner = strided(inner_);
+  if ((inner.to == 1 && inner.from == 1) || inner.count == 1) {
+    for (std::int64_t k = 0; k < middle.count; ++k) {
+      copy_run(y + k * middle.to * size_, x + k * middle.from * size_, inner.count * size_);
+    }
     return;
   }
-  const std::int64_t y_stride = forward ? inner_.other : inner_.walked;
-  const std::int64_t x_stride = forward ? inner_.walked : inner_.other;
-  switch (size_) {
-    case 1:
-      return copy_strided<std::uint8_t>(y, y_stride, x, x_stride, inner_.extent);
-    case 2:
-      return copy_strided<std::uint16_t>(y, y_stride, x, x_stride, inner_.extent);
-    case 4:
-      return copy_strided<std::uint32_t>(y, y_stride, x, x_stride, inner_.extent);
-    default:
-      return copy_strided<std::uint64_t>(y, y_stride, x, x_stride, inner_.extent);
-  }
+  const bool longer = middle.count > inner.count;
+  copy_strided(size_, y, x, longer ? inner : middle, longer ? middle : inner);
 }
 
 void BoxCopy::run(const std::byte* from, std::byte* to, ThreadPool* pool) const noexcept {
   if (outer_count_ == 0) return;
-  constexpr std::int64_t kTaskBytes = 1 << 16;
   const std::int64_t piece = inner_.entries.empty()
-                                 ? inner_.extent * size_
+                                 ? middle_.extent * inner_.extent * size_
                                  : static_cast<std::int64_t>(inner_.entries.size()) * size_;
   const std::int64_t step =
       std::max<std::int64_t>(1, kTaskBytes / std::max<std::int64_t>(piece, 1));
@@ -274,9 +303,10 @@ std::optional<std::size_t> part_offset(const Mapping& whole, const Mapping& part
 double BoxCopy::pieces() const {
   const auto outer = static_cast<double>(outer_count_), count = static_cast<double>(inner_.count());
   if (!inner_.entries.empty()) return outer * count;
+  const auto middle = static_cast<double>(middle_.extent);
   // A strided element is a load and a store.
   const bool run = (inner_.walked == 1 && inner_.other == 1) || inner_.extent == 1;
-  return run ? outer : outer * (1 + 0.15 * count);
+  return run ? outer * middle : outer * (1 + 0.15 * middle * count);
 }
 
 Fill::Fill(const Mapping& mapping, std::uint64_t bits)

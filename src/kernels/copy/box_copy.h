@@ -54,6 +54,7 @@ class BoxCopy {
   bool add_strided(const Mapping& walked, const Mapping& other, int axis, const IndexMap& map);
   void add_table(const Mapping& walked, const Mapping& other, int axis, const IndexMap& map);
   void share_out_run();
+  void take_middle();
   void move(std::int64_t walked, std::int64_t other, const std::byte* from,
             std::byte* to) const noexcept;
 
@@ -61,7 +62,7 @@ class BoxCopy {
   std::int64_t size_;
   std::int64_t walked_first_ = 0, other_first_ = 0;
   std::vector<Loop> outer_;
-  Loop inner_;  ///< innermost: what `move` does
+  Loop middle_, inner_;  ///< what `move` does; a middle loop is evenly strided
   std::int64_t outer_count_ = 1;
 };
 

@@ -3,7 +3,6 @@
 #include "kernels/window/slide.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/caches.h"
 #include "base/checked.h"
@@ -18,6 +17,7 @@
 #include "kernels/math-inl.h"
 #include "kernels/posts-inl.h"
 #include "kernels/window/padded_rows-inl.h"
+#include "kernels/window/slide_columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -25,29 +25,6 @@ namespace stowage::HWY_NAMESPACE {
 namespace {
 
 constexpr int kPixels = 8;
-
-struct Depthwise {
-  static constexpr bool kWeights = true;
-
-  static HWY_INLINE V step(V acc, V x, V w) { return hn::MulAdd(x, w, acc); }
-};
-
-struct Max {
-  static constexpr bool kWeights = false;
-
-  static HWY_INLINE V step(V acc, V x, V) { return larger(acc, x); }
-};
-
-struct Sum {
-  static constexpr bool kWeights = false;
-
-  static HWY_INLINE V step(V acc, V x, V) { return hn::Add(acc, x); }
-};
-
-/// What a sum or a maximum starts from, and what padding holds.
-float initial(const Slide& s) {
-  return s.kind == Slide::Kind::max ? -std::numeric_limits<float>::infinity() : 0.0f;
-}
 
 /// A row of taps and the input row under it.
 struct Row {
@@ -85,35 +62,6 @@ HWY_NOINLINE void finish_values(const Line& line, float* values, int pixels, std
   for (int p = 0; p < pixels; ++p) at[p] = (x + p) * line.out_pixel;
   apply_posts(line.s->posts, {values, dense.at, 0, pixels, 1, line.operands, at, 0});
 }
-
-/// Results of a plane whose posts wait until there are some of them: functions of an element are
-/// long chains of operations, and over the few pixels of a tile most of the time goes by until the
-/// first of them ends.
-class Waiting {
- public:
-  /// `operands`: of the plane that begins at `out`.
-  Waiting(const BoundPosts& posts, float* out, const float* const* operands)
-      : posts_(posts), out_(out), operands_(operands) {}
-
-  void add(std::int64_t at) {
-    at_[count_++] = at;
-    if (count_ == kMost) finish();
-  }
-
-  HWY_NOINLINE void finish() {
-    apply_posts(posts_, {out_, at_, 0, count_, 1, operands_, at_, 0});
-    count_ = 0;
-  }
-
- private:
-  static constexpr int kMost = 128;
-
-  const BoundPosts& posts_;
-  float* out_;
-  const float* const* operands_;
-  int count_ = 0;
-  std::int64_t at_[kMost];
-};
 
 template <int P>
 HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
@@ -277,11 +225,6 @@ void find_rows(const Slide& s, const float* in, const float* weights, std::int64
   }
 }
 
-/// Output rows [begin, end) of a plane, in the columns of `cut`.
-struct RowTask {
-  std::int64_t image, block, begin, end;
-};
-
 template <class Op>
 void compute_rows(const Slide& s, const SlideCall& call, const RowTask& task, const Cut& cut,
                   const Channels& channels, PaddedRows* copies) {
@@ -326,6 +269,13 @@ void compute_rows(const Slide& s, const SlideCall& call, const RowTask& task, co
 
 template <class Op>
 void run_rows_of(const Slide& s, const SlideCall& call, const RowTask& task) {
+  if constexpr (Op::kWalks) {
+    // Posts of a tail that are not for registers are for tiles.
+    const bool whole = s.channels - task.block * kLanes >= kLanes;
+    const bool walks = whole || s.posts.in_registers == s.posts.count;
+    const WalkRows walk = walks ? walk_rows_of<Op>(s) : nullptr;
+    if (walk != nullptr) return walk(s, call, task);
+  }
   const Channels channels(s, task.block);
   if (s.multiplier == 1 && !PaddedRows::pays(s.w)) {
     compute_rows<Op>(s, call, task, cut_row(s.w), channels, nullptr);
@@ -456,6 +406,15 @@ void place(Slide& s, SlideEnds ends) noexcept {
   s.out = side(ends.out_blocked, s.w.out_pixels(), s.channels);
 }
 
+bool slide_walks(const Slide& s) noexcept {
+  const Window& w = s.w;
+  const std::int64_t k = w.kernel[2], stride = w.stride[2];
+  const bool plane = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.pad_begin[0] == 0;
+  return plane && s.kind != Slide::Kind::average && s.multiplier == 1 && (k == 3 || k == 5) &&
+         w.kernel[1] == k && (stride == 1 || stride == 2) && w.stride[1] == stride &&
+         w.dilation[1] == 1 && w.dilation[2] == 1 && w.pad_begin[2] >= 0 && w.pad_begin[2] < k;
+}
+
 bool slide_fits(const Slide& s) noexcept {
   if (s.w.kernel[0] * s.w.kernel[1] > kSlideRows) return false;
   return s.multiplier == 1 || HWY_DYNAMIC_DISPATCH(copied_columns)(s.w) > 0;
@@ -481,7 +440,15 @@ void slide(const Slide& s, const SlideCall& call, int threads) noexcept {
 double slide_efficiency(const Slide& s) noexcept {
   // In multiply-adds of a vector, fitted to the windows of real models: a tap, which is loaded for
   // one operation; an output; a row of outputs. A pixel that is copied, with a multiplier.
-  constexpr double kTap = 2, kOutput = 3, kRow = 60, kCopy = 3;
+  struct Cost {
+    double tap, output, row, copy;
+  };
+
+  const bool walks = slide_walks(s);
+  Cost cost = walks ? Cost{1.1, 0.5, 22, 0} : Cost{2, 3, 60, 3};
+  if (walks && s.kind == Slide::Kind::max) cost.tap = 1.7;
+  // Each column of the input goes into fewer sums.
+  if (walks && s.w.stride[2] > 1) cost.output += 4;
   const std::int64_t lanes = HWY_DYNAMIC_DISPATCH(slide_lanes)();
   const double used =
       static_cast<double>(s.channels) / static_cast<double>(round_up(s.channels, lanes));
@@ -490,7 +457,8 @@ double slide_efficiency(const Slide& s) noexcept {
                                           : static_cast<double>(s.w.in_pixels()) /
                                                 static_cast<double>(s.w.out_pixels());
   return used * taps /
-         (kTap * taps + kOutput + kRow / static_cast<double>(s.w.out[2]) + kCopy * copied);
+         (cost.tap * taps + cost.output + cost.row / static_cast<double>(s.w.out[2]) +
+          cost.copy * copied);
 }
 
 double slide_extra_bytes(const Slide& s) noexcept {

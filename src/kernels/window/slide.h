@@ -59,6 +59,9 @@ inline constexpr std::int64_t kSlideRows = 64;
 /// must fit into a buffer.
 bool slide_fits(const Slide& s) noexcept;
 
+/// The window is a square of 3 or 5 with stride 1 or 2 whose columns are walked along.
+bool slide_walks(const Slide& s) noexcept;
+
 void slide(const Slide& s, const SlideCall& call, int threads) noexcept;
 
 /// The fraction of a processor's multiply-adds that slide() gets done.

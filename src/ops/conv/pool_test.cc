@@ -101,6 +101,25 @@ TEST(Pool, EveryChannelCount) {
   }
 }
 
+TEST(Pool, Squares) {
+  for_each_target([] {
+    for (const std::int64_t k : {3, 5}) {
+      for (const std::int64_t stride : {1, 2}) {
+        for (std::int64_t width = k; width <= 13; ++width) {
+          for (std::int64_t pad = 0; pad < k; ++pad) {
+            const Case c{{1, width == k ? 16 : 19, k + width % 3, width},
+                         {{"kernel_shape", Ints{k, k}},
+                          {"strides", Ints{stride, stride}},
+                          {"pads", Ints{pad, k - 1 - pad, k - 1 - pad, pad}}}};
+            SCOPED_TRACE(text(k, " stride ", stride, " width ", width, " pad ", pad));
+            EXPECT_GT(check_offers(op_case("max_pool", c)), 0);
+          }
+        }
+      }
+    }
+  });
+}
+
 std::vector<float> run(const std::string& op, const std::vector<float>& x,
                        const std::map<std::string, Attribute>& attrs) {
   OpCase c;
