@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/copy/box_copy.h"
 
+#include <array>
 #include <cstring>
 
 #include "base/bytes.h"
@@ -20,23 +21,33 @@ std::vector<Digit> digits_of_axis(const Mapping& mapping, int axis) {
   return own;
 }
 
-/// A run of small elements is often one vector long; memcpy's call costs more than that.
+/// N to 2 N bytes: what begins and what ends them.
+template <std::size_t N>
+inline void copy_ends(std::byte* to, const std::byte* from, std::int64_t bytes) noexcept {
+  std::array<std::byte, N> begin, end;
+  const std::int64_t rest = bytes - static_cast<std::int64_t>(N);
+  std::memcpy(begin.data(), from, N);
+  std::memcpy(end.data(), from + rest, N);
+  std::memcpy(to, begin.data(), N);
+  std::memcpy(to + rest, end.data(), N);
+}
+
+/// A run of small elements is often one or two vectors long; memcpy's call costs more than that.
 inline void copy_run(std::byte* to, const std::byte* from, std::int64_t bytes) noexcept {
-  switch (bytes) {
-    case 4:
-      std::memcpy(to, from, 4);
-      return;
-    case 16:
-      std::memcpy(to, from, 16);
-      return;
-    case 32:
-      std::memcpy(to, from, 32);
-      return;
-    case 64:
-      std::memcpy(to, from, 64);
-      return;
-    default:
-      std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  if (bytes > 128) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  } else if (bytes >= 64) {
+    copy_ends<64>(to, from, bytes);
+  } else if (bytes >= 32) {
+    copy_ends<32>(to, from, bytes);
+  } else if (bytes >= 16) {
+    copy_ends<16>(to, from, bytes);
+  } else if (bytes >= 8) {
+    copy_ends<8>(to, from, bytes);
+  } else if (bytes >= 4) {
+    copy_ends<4>(to, from, bytes);
+  } else {
+    for (std::int64_t i = 0; i < bytes; ++i) to[i] = from[i];
   }
 }
 
@@ -69,7 +80,8 @@ void copy_strided(std::int64_t size, std::byte* to, const std::byte* from, const
   }
 }
 
-constexpr std::int64_t kTaskBytes = 1 << 16;
+/// The least work of a task.
+constexpr std::int64_t kTaskBytes = 1 << 14;
 
 }  // namespace
 
@@ -110,6 +122,11 @@ BoxCopy::BoxCopy(const Mapping& walked, const Mapping& other, Direction directio
   take_middle();
   for (const Loop& loop : outer_) outer_count_ *= loop.count();
   if (inner_.count() == 0) outer_count_ = 0;
+  in_order_ = inner_.entries.empty();
+  std::int64_t reach = (middle_.extent - 1) * middle_.walked + (inner_.extent - 1) * inner_.walked;
+  for (std::size_t k = outer_.size(); k-- > 0; reach += (outer_[k].extent - 1) * outer_[k].walked) {
+    in_order_ = in_order_ && outer_[k].entries.empty() && outer_[k].walked > reach;
+  }
 }
 
 /// A single long run is cut, so that threads can share it.
@@ -127,9 +144,16 @@ void BoxCopy::share_out_run() {
 void BoxCopy::take_middle() {
   middle_ = {};
   if (outer_.empty() || !inner_.entries.empty() || !outer_.back().entries.empty()) return;
-  if (inner_.extent * outer_.back().extent * size_ > kTaskBytes) return;
-  middle_ = outer_.back();
-  outer_.pop_back();
+  Loop& loop = outer_.back();
+  std::int64_t count = std::min(loop.extent, kTaskBytes / (inner_.extent * size_));
+  while (count > 1 && loop.extent % count != 0) --count;
+  if (count < 2) return;
+  middle_ = loop;
+  middle_.extent = count;
+  loop.extent /= count;
+  loop.walked *= count;
+  loop.other *= count;
+  if (loop.extent == 1) outer_.pop_back();
 }
 
 void BoxCopy::add_axis(const Mapping& walked, const Mapping& other, int axis, const IndexMap& map) {
@@ -200,9 +224,30 @@ void BoxCopy::add_table(const Mapping& walked, const Mapping& other, int axis,
   }
   if (loop.entries.empty()) {
     outer_count_ = 0;
-    return;
+  } else if (!add_even(loop.entries)) {
+    outer_.push_back(std::move(loop));
   }
-  outer_.push_back(std::move(loop));
+}
+
+/// Runs of one length, equally far apart: loops instead of a table.
+bool BoxCopy::add_even(const std::vector<Entry>& entries) {
+  const Entry first = entries.front();
+  const bool several = entries.size() > 1;
+  const std::int64_t walked = several ? entries[1].walked - first.walked : 0;
+  const std::int64_t other = several ? entries[1].other - first.other : 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Entry& e = entries[i];
+    const auto n = static_cast<std::int64_t>(i);
+    if (e.run != first.run || e.walked != first.walked + n * walked ||
+        e.other != first.other + n * other) {
+      return false;
+    }
+  }
+  walked_first_ += first.walked;
+  other_first_ += first.other;
+  if (several) outer_.push_back({std::ssize(entries), walked, other, {}, walked});
+  if (first.run > 1) outer_.push_back({first.run, 1, 1, {}, 1});
+  return true;
 }
 
 void BoxCopy::move(std::int64_t walked, std::int64_t other, const std::byte* from,
@@ -238,22 +283,31 @@ void BoxCopy::move(std::int64_t walked, std::int64_t other, const std::byte* fro
   copy_strided(size_, y, x, longer ? inner : middle, longer ? middle : inner);
 }
 
-void BoxCopy::run(const std::byte* from, std::byte* to, ThreadPool* pool) const noexcept {
-  if (outer_count_ == 0) return;
+std::int64_t BoxCopy::task_pieces() const noexcept {
   const std::int64_t piece = inner_.entries.empty()
                                  ? middle_.extent * inner_.extent * size_
                                  : static_cast<std::int64_t>(inner_.entries.size()) * size_;
-  const std::int64_t step =
-      std::max<std::int64_t>(1, kTaskBytes / std::max<std::int64_t>(piece, 1));
-  parallel(pool, at(ceil_div(outer_count_, step)), [&](std::size_t task) {
+  return std::max<std::int64_t>(1, kTaskBytes / std::max<std::int64_t>(piece, 1));
+}
+
+void BoxCopy::run(const std::byte* from, std::byte* to, ThreadPool* pool,
+                  const Fill* fill) const noexcept {
+  const std::int64_t step = task_pieces();
+  const std::int64_t tasks = outer_count_ == 0 ? 0 : ceil_div(outer_count_, step);
+  // A task fills what it copies into, up to where the next one begins, while it is in its caches.
+  const bool fills = fill != nullptr && tasks > 0 && in_order_ && fill->cells() > 0 &&
+                     direction_ == Direction::into_walked;
+  if (fill != nullptr && !fills) fill->run(to);
+  parallel(pool, at(tasks), [&](std::size_t task) {
     const auto first = static_cast<std::int64_t>(task) * step;
+    const std::int64_t last = std::min(first + step, outer_count_);
     std::array<std::int64_t, 2 * kMaxDigits> index{};
-    std::int64_t rest = first;
-    for (std::size_t k = outer_.size(); k-- > 0;) {
-      index[k] = rest % outer_[k].count();
-      rest /= outer_[k].count();
-    }
-    for (std::int64_t i = first; i < std::min(first + step, outer_count_); ++i) {
+    const auto set_index = [&](std::int64_t rest) {
+      for (std::size_t k = outer_.size(); k-- > 0; rest /= outer_[k].count()) {
+        index[k] = rest % outer_[k].count();
+      }
+    };
+    const auto offsets = [&] {
       std::int64_t walked = walked_first_, other = other_first_;
       for (std::size_t k = 0; k < outer_.size(); ++k) {
         const Loop& loop = outer_[k];
@@ -261,6 +315,17 @@ void BoxCopy::run(const std::byte* from, std::byte* to, ThreadPool* pool) const 
         walked += table ? loop.entries[at(index[k])].walked : index[k] * loop.walked;
         other += table ? loop.entries[at(index[k])].other : index[k] * loop.other;
       }
+      return std::pair(walked, other);
+    };
+    if (fills) {
+      set_index(last);
+      const std::int64_t end = last == outer_count_ ? fill->cells() : offsets().first;
+      set_index(first);
+      fill->run(to, first == 0 ? 0 : offsets().first, end);
+    }
+    set_index(first);
+    for (std::int64_t i = first; i < last; ++i) {
+      const auto [walked, other] = offsets();
       move(walked, other, from, to);
       for (std::size_t k = outer_.size(); k-- > 0 && ++index[k] == outer_[k].count();) index[k] = 0;
     }
@@ -317,22 +382,32 @@ Fill::Fill(const Mapping& mapping, std::uint64_t bits)
   }
 }
 
-void Fill::run(std::byte* data) const noexcept {
-  const auto fill_as = [&]<class T>() {
-    for_each_offset(loops_.data(), loops_.size(), [&](const auto& offset) {
-      std::fill_n(reinterpret_cast<T*>(data) + offset[0], run_, static_cast<T>(bits_));
-    });
-  };
+template <class F>
+void Fill::with_type(F&& f) const noexcept {
   switch (size_) {
     case 1:
-      return fill_as.operator()<std::uint8_t>();
+      return f(static_cast<std::uint8_t>(bits_));
     case 2:
-      return fill_as.operator()<std::uint16_t>();
+      return f(static_cast<std::uint16_t>(bits_));
     case 4:
-      return fill_as.operator()<std::uint32_t>();
+      return f(static_cast<std::uint32_t>(bits_));
     default:
-      return fill_as.operator()<std::uint64_t>();
+      return f(bits_);
   }
+}
+
+void Fill::run(std::byte* data) const noexcept {
+  with_type([&]<class T>(T value) {
+    for_each_offset(loops_.data(), loops_.size(), [&](const auto& offset) {
+      std::fill_n(reinterpret_cast<T*>(data) + offset[0], run_, value);
+    });
+  });
+}
+
+void Fill::run(std::byte* data, std::int64_t begin, std::int64_t end) const noexcept {
+  with_type([&]<class T>(T value) {
+    std::fill(reinterpret_cast<T*>(data) + begin, reinterpret_cast<T*>(data) + end, value);
+  });
 }
 
 BoundCopy bind_copy(const CopyParams& p, const BoxCopy::IndexMap& map) {
@@ -343,8 +418,7 @@ BoundCopy bind_copy(const CopyParams& p, const BoxCopy::IndexMap& map) {
 }
 
 void run_copy(const BoundCopy& bound, const KernelArgs& args) noexcept {
-  if (bound.fill) bound.fill->run(args.out[0]);
-  bound.copy.run(args.in[0], args.out[0], args.pool);
+  bound.copy.run(args.in[0], args.out[0], args.pool, bound.fill ? &*bound.fill : nullptr);
   bound.tails.run(args.out[0]);
 }
 

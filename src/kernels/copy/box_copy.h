@@ -12,6 +12,8 @@
 
 namespace stowage {
 
+class Fill;
+
 /// Walks the cells of one tensor; index x of its axis i belongs to index map(i, x) of the same
 /// axis of the other tensor. Both have the same rank and the same dtype.
 class BoxCopy {
@@ -25,8 +27,10 @@ class BoxCopy {
   /// tail: partners of tail cells must be tail cells, or they are left alone.
   BoxCopy(const Mapping& walked, const Mapping& other, Direction direction, const IndexMap& map);
 
-  /// `walked` and `other` point at cell 0. Tails of the destination are not cleaned.
-  void run(const std::byte* from, std::byte* to, ThreadPool* pool) const noexcept;
+  /// `from` and `to` point at cell 0. Tails of the destination are not cleaned. `fill`, if there is
+  /// one, is written first.
+  void run(const std::byte* from, std::byte* to, ThreadPool* pool,
+           const Fill* fill = nullptr) const noexcept;
 
   /// The same address on both sides: `from` lies in `to` or `to` in `from`, and nothing moves.
   bool in_place(const std::byte* from, const std::byte* to) const noexcept;
@@ -53,8 +57,10 @@ class BoxCopy {
   void add_axis(const Mapping& walked, const Mapping& other, int axis, const IndexMap& map);
   bool add_strided(const Mapping& walked, const Mapping& other, int axis, const IndexMap& map);
   void add_table(const Mapping& walked, const Mapping& other, int axis, const IndexMap& map);
+  bool add_even(const std::vector<Entry>& entries);
   void share_out_run();
   void take_middle();
+  std::int64_t task_pieces() const noexcept;
   void move(std::int64_t walked, std::int64_t other, const std::byte* from,
             std::byte* to) const noexcept;
 
@@ -64,6 +70,7 @@ class BoxCopy {
   std::vector<Loop> outer_;
   Loop middle_, inner_;  ///< what `move` does; a middle loop is evenly strided
   std::int64_t outer_count_ = 1;
+  bool in_order_ = false;  ///< each piece of the walked tensor begins behind the one before
 };
 
 /// Offset in the linear view that index x of an axis contributes.
@@ -91,9 +98,17 @@ class Fill {
  public:
   Fill(const Mapping& mapping, std::uint64_t bits);
 
+  /// Of a mapping without gaps; 0 of another.
+  std::int64_t cells() const noexcept { return loops_.empty() ? run_ : 0; }
+
   void run(std::byte* data) const noexcept;
+  /// The cells from `begin` to `end` of a mapping without gaps.
+  void run(std::byte* data, std::int64_t begin, std::int64_t end) const noexcept;
 
  private:
+  template <class F>
+  void with_type(F&& f) const noexcept;
+
   std::uint64_t bits_;
   int size_;
   std::vector<StridedLoop<1>> loops_;
