@@ -19,6 +19,9 @@ HERE = pathlib.Path(__file__).parent
 PROGRAM = "build/release/bench/contenders/bench_contender"
 OF_ONNX = "stowage onnxruntime openvino mnn ncnn"
 OF_TFLITE = "stowage litert"
+# How far results may be apart, in parts of the largest. With 8-bit weights LiteRT rounds activations to
+# 8 bits, too, and computes in integers.
+TOLERANCE, OF_8_BIT_WEIGHTS = 1e-3, 2e-2
 
 
 def cpu_name():
@@ -46,11 +49,13 @@ def prepare_tflite(path, work):
     model.write_bytes(path.read_bytes())
     noise = np.random.default_rng(1)
     arrays = []
-    for i in Interpreter(model_path=str(model)).get_input_details():
+    interpreter = Interpreter(model_path=str(model))
+    for i in interpreter.get_input_details():
         shape, dtype = tuple(i["shape"]), i["dtype"]
         floats = np.issubdtype(dtype, np.floating)
         arrays.append((noise.random(shape) if floats else noise.integers(0, 10, shape)).astype(dtype))
-    return model, describe(model, arrays)
+    hybrid = any(t["dtype"] == np.int8 for t in interpreter.get_tensor_details())
+    return model, describe(model, arrays), OF_8_BIT_WEIGHTS if hybrid else TOLERANCE
 
 
 def prepare_onnx(folder, work):
@@ -70,10 +75,11 @@ def prepare_onnx(folder, work):
     pnnx = pathlib.Path(sysconfig.get_path("platlib")) / "pnnx" / "pnnx"
     shape = ",".join("[" + ",".join(map(str, x.shape)) + "]" for x in arrays)
     subprocess.run([pnnx, model.name, f"inputshape={shape}", "fp16=0"], **quietly)
-    return model, files
+    return model, files, TOLERANCE
 
 
 def prepare(path, work):
+    """The model, its inputs as files, and how far results of contenders may be apart."""
     return prepare_tflite(path, work) if path.suffix == ".tflite" else prepare_onnx(path, work)
 
 
@@ -82,10 +88,14 @@ class Contender:
 
     def __init__(self, name, model, files, threads, cpu=None):
         self.name = name
-        program = [PROGRAM] if name == "stowage" else [sys.executable, str(HERE / "engines.py"), name]
+        program, inputs = [sys.executable, str(HERE / "engines.py"), name], [str(f) for f in files]
+        if name == "stowage":
+            shapes = json.loads(model.with_suffix(".json").read_text())["shapes"]
+            program = [PROGRAM]
+            inputs = [f"{f}={'x'.join(map(str, s))}" for f, s in zip(files, shapes)]
         pin = ["taskset", "-c", str(cpu)] if cpu is not None else []
         self.process = subprocess.Popen(
-            pin + program + [str(model), str(threads)] + [str(f) for f in files],
+            pin + program + [str(model), str(threads)] + inputs,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL)
 
     def ask(self, *words):
@@ -110,15 +120,15 @@ class Contender:
         self.process.wait()
 
 
-def agree(a, b):
+def agree(a, b, tolerance):
     """Sorted, for engines name and order the outputs differently."""
     if a.size != b.size:
         return False
     a, b = np.sort(a), np.sort(b)
-    return bool(np.max(np.abs(a - b)) <= 1e-3 * max(1e-3, float(np.max(np.abs(a)))))
+    return bool(np.max(np.abs(a - b)) <= tolerance * max(1e-3, float(np.max(np.abs(a)))))
 
 
-def start(names, model, files, threads, work, cpu=None):
+def start(names, model, files, tolerance, threads, work, cpu=None):
     """Those of the contenders that can run the model and agree with the first one on its result."""
     out, expected = [], None
     for name in names:
@@ -131,7 +141,7 @@ def start(names, model, files, threads, work, cpu=None):
         result = np.fromfile(path, np.float32)
         if expected is None:
             expected = result
-        if not agree(expected, result):
+        if not agree(expected, result, tolerance):
             print(f"  {name} computes something else for {model.stem}")
             c.close()
             continue

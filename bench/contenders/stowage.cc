@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_contender MODEL THREADS INPUT...: a session that obeys lines on its standard input, as the
-// contenders of engines.py do.
+// bench_contender MODEL THREADS FILE=SHAPE...: a session that obeys lines on its standard input, as
+// the contenders of engines.py do.
 //   run SECONDS    runs for so long, at least five times; answers the milliseconds of each run
 //   output FILE    writes the outputs of the last run, one after the other
-// An INPUT is a file with the elements of one input, row-major.
+// A FILE has the elements of one input, row-major; its shape is written 1x224x224x3.
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "stowage/inspect.h"
 #include "stowage/model.h"
 
 namespace {
@@ -25,12 +29,17 @@ double ms_since(Clock::time_point begin) {
 
 class Contender {
  public:
-  Contender(const std::string& model, int threads, const std::vector<std::string>& files)
-      : session_(make(model, threads)) {
-    for (std::size_t i = 0; i < files.size(); ++i) {
+  struct Input {
+    std::string file;
+    std::vector<std::int64_t> shape;
+  };
+
+  Contender(const std::string& model, int threads, const std::vector<Input>& inputs)
+      : session_(make(model, threads, inputs)) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
       const stowage::Port& port = session_.inputs()[i];
       inputs_.emplace_back(port.dtype, port.shape);
-      std::ifstream(files[i], std::ios::binary)
+      std::ifstream(inputs[i].file, std::ios::binary)
           .read(reinterpret_cast<char*>(inputs_.back().data()),
                 static_cast<std::streamsize>(inputs_.back().bytes()));
     }
@@ -71,22 +80,40 @@ class Contender {
   }
 
  private:
-  static stowage::Session make(const std::string& model, int threads) {
+  static stowage::Session make(const std::string& path, int threads,
+                               const std::vector<Input>& inputs) {
+    stowage::ImportOptions shapes;
+    const stowage::ModelInfo info = stowage::inspect_model(path);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      shapes.shapes[info.inputs.at(i).name] = inputs[i].shape;
+    }
     stowage::PlanOptions options;
     options.threads = threads;
-    return stowage::Session(stowage::make_plan(stowage::import_model(model), options));
+    return stowage::Session(stowage::make_plan(stowage::import_model(path, shapes), options));
   }
 
   stowage::Session session_;
   std::vector<stowage::Tensor> inputs_, outputs_;
 };
 
+Contender::Input input_of(const std::string& argument) {
+  const std::size_t equals = argument.rfind('=');
+  Contender::Input input{argument.substr(0, equals), {}};
+  std::istringstream extents(equals == std::string::npos ? "" : argument.substr(equals + 1));
+  for (std::string extent; std::getline(extents, extent, 'x');) {
+    input.shape.push_back(std::atoll(extent.c_str()));
+  }
+  return input;
+}
+
 int serve(int argc, char** argv) {
   if (argc < 3) {
-    std::cerr << "usage: bench_contender MODEL THREADS INPUT...\n";
+    std::cerr << "usage: bench_contender MODEL THREADS FILE=SHAPE...\n";
     return 2;
   }
-  Contender contender(argv[1], std::atoi(argv[2]), {argv + 3, argv + argc});
+  std::vector<Contender::Input> inputs;
+  std::transform(argv + 3, argv + argc, std::back_inserter(inputs), input_of);
+  Contender contender(argv[1], std::atoi(argv[2]), inputs);
   std::string line;
   while (std::getline(std::cin, line)) {
     std::istringstream words(line);

@@ -51,17 +51,18 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as folder:
             work = pathlib.Path(folder)
-            model, files = prepare(path, work)
+            model, files, tolerance = prepare(path, work)
             fitting = (OF_TFLITE if path.suffix == ".tflite" else OF_ONNX).split()
             for threads in map(int, args.threads.split(",")):
-                engines = start([n for n in names if n in fitting], model, files, threads, work)
+                engines = start([n for n in names if n in fitting], model, files, tolerance, threads,
+                                work)
                 ms = measure(engines, args.rounds, args.seconds)
                 for engine in engines:
                     engine.close()
                 others = [t for n, t in ms.items() if n != "stowage"]
                 row = {"model": path.stem, "threads": threads, "ms": ms}
                 line = f"{path.stem:30} {threads:7}"
-                line += "".join(f"{ms[n]:12.3f}" if n in ms else f"{'-':>12}" for n in names)
+                line += "".join(f"{ms[n]:12.4f}" if n in ms else f"{'-':>12}" for n in names)
                 if "stowage" in ms and others:
                     row["ratio"] = min(others) / ms["stowage"]
                     line += f"{row['ratio']:11.2f}"

@@ -32,11 +32,12 @@ def idle(contenders):
 
 
 def rows_of(folder, names, args, work):
-    model, files = prepare(folder, work)
+    model, files, tolerance = prepare(folder, work)
     cpu = min(os.sched_getaffinity(0))
     for threads in (1, 2):
         for situation in ("quiet", "busy", "pinned"):
-            contenders = start(names, model, files, threads, work, cpu if situation == "pinned" else None)
+            contenders = start(names, model, files, tolerance, threads, work,
+                               cpu if situation == "pinned" else None)
             with busy_program(situation == "busy"):
                 times = measure(contenders, args.rounds, args.seconds)
             yield {"model": folder.name, "threads": threads, "situation": situation, "ms": times}
