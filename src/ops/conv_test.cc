@@ -104,6 +104,26 @@ TEST(Conv, EveryTileOfPixels) {
   });
 }
 
+/// Rows of the window of up to eight elements are gathered behind each other.
+TEST(Conv, ShortRowsOfTheWindow) {
+  const ConvCase cases[] = {
+      {{1, 1, 25, 10}, {64, 1, 10, 4}, {2, 2}, {4, 1, 5, 1}, {}},
+      {{2, 1, 7, 9}, {40, 1, 3, 3}, {1, 1}, {1, 1, 1, 1}, {}},
+      {{1, 2, 9, 8}, {33, 2, 5, 4}, {2, 3}, {2, 3, 1, 3}, {}},
+      {{1, 4, 6, 5}, {70, 4, 2, 2}, {1, 1}, {}, {2, 1}},
+      {{1, 1, 3, 1}, {48, 1, 3, 7}, {1, 2}, {1, 6, 1, 6}, {}},
+      {{1, 1, 3, 2}, {48, 1, 2, 1}, {1, 1}, {1, 3, 1, 2}, {}},
+      {{1, 1, 4, 5, 6}, {34, 1, 2, 3, 3}, {1, 1, 2}, {1, 0, 1, 0, 1, 2}, {}},
+      {{1, 1, 90, 3}, {35, 1, 60, 2}, {1, 1}, {3, 1, 2, 0}, {}},
+  };
+  for_each_target([&] {
+    for (const ConvCase& c : cases) {
+      SCOPED_TRACE(name_of(c));
+      EXPECT_GT(check_offers(op_case(c)), 0);
+    }
+  });
+}
+
 TEST(Conv, OneTapOverBlocksOfChannels) {
   for_each_target([] {
     // The blocks of a pixel reach beyond the zeros that stand for padding.

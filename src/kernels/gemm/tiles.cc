@@ -3,6 +3,7 @@
 #include "kernels/gemm/tiles.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/caches.h"
 
@@ -226,7 +227,15 @@ HWY_NOINLINE void compute_tile(const Tile& t) {
     STOWAGE_UNROLL
     for (int p = 0; p < P; ++p) {
       STOWAGE_UNROLL
-      for (int n = 0; n < NB; ++n) acc[p][n] = clip(acc[p][n], lo, hi);
+      for (int n = 0; n < NB; ++n) acc[p][n] = at_least(acc[p][n], lo);
+    }
+    // A Relu has no upper bound.
+    if (posts.hi < std::numeric_limits<float>::infinity()) {
+      STOWAGE_UNROLL
+      for (int p = 0; p < P; ++p) {
+        STOWAGE_UNROLL
+        for (int n = 0; n < NB; ++n) acc[p][n] = at_most(acc[p][n], hi);
+      }
     }
   }
   if (t.slab->last && t.posts == PostsWhen::in_tile) {

@@ -2,6 +2,7 @@
 #include "kernels/window/conv.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "base/checked.h"
@@ -20,6 +21,10 @@ constexpr std::int64_t kCopyFloats = 6144;
 /// Pixels at the border of the image that a task must be able to copy before it has to stop.
 constexpr std::int64_t kLeastBorder = 16;
 
+/// A row of the window that is so short is copied behind the one before, so that a tile has one
+/// long sum instead of many short ones, whose products take no longer than what is around them.
+constexpr std::int64_t kGatheredRun = 8;
+
 /// Output positions of the w axis, [begin, end).
 struct Range {
   std::int64_t begin, end;
@@ -34,7 +39,8 @@ struct PixelConv {
   std::int64_t w_group = 0;
   /// Taps of one row of the window are one run: channels last, no dilation along w.
   bool rows = false;
-  Extents3 taps{1, 1, 1};  ///< of the table
+  bool gathers = false;    ///< and they are copied behind each other: one tap
+  Extents3 taps{1, 1, 1};  ///< of the table, or that are gathered
   /// For each tap of the w axis, where it lies inside the input.
   std::vector<Range> inside;
   TaskGrid grid;
@@ -58,13 +64,20 @@ class TableBuilder {
     std::int64_t count = 0;
     while (count < most) {
       std::int64_t length = std::min(most - count, c_.w.out[2] - x_);
-      if (c_.rows && x_ >= c_.inside[0].begin && x_ < c_.inside[0].end) {
+      if (c_.gathers) {
+        length = std::min(length, (kCopyFloats - copied_) / gathered());
+        if (length == 0) break;
+      } else if (c_.rows && x_ >= c_.inside[0].begin && x_ < c_.inside[0].end) {
         length = std::min(length, c_.inside[0].end - x_);
       } else if (c_.rows) {
         length = 1;
         if (copied_ + c_.gemm.taps() * c_.gemm.run > kCopyFloats) break;
       }
-      add_run(count, length);
+      if (c_.gathers) {
+        gather(count, length);
+      } else {
+        add_run(count, length);
+      }
       for (std::int64_t i = 0; i < length; ++i) at[count + i] = (next_ + i) * c_.out_pixel;
       count += length;
       next_ += length;
@@ -133,6 +146,47 @@ class TableBuilder {
               to + begin * c_.in_pixel);
     return to;
   }
+
+  /// The windows of `length` pixels of the current row.
+  void gather(std::int64_t column, std::int64_t length) noexcept {
+    const Window& w = c_.w;
+    const std::int64_t run = c_.gemm.run / (c_.taps[0] * c_.taps[1]);
+    float* const first = copies_ + copied_;
+    for (std::int64_t i = 0; i < length; ++i) table[column + i] = first + i * gathered();
+    copied_ += length * gathered();
+    float* to = first;
+    for (std::int64_t kz = 0; kz < c_.taps[0]; ++kz) {
+      const std::int64_t z = z_ * w.stride[0] - w.pad_begin[0] + kz * w.dilation[0];
+      for (std::int64_t ky = 0; ky < c_.taps[1]; ++ky, to += run) {
+        const std::int64_t y = y_ * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
+        const bool inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
+        gather_row(inside ? image_ + (z * w.in[1] + y) * w.in[2] * c_.in_pixel : nullptr, length,
+                   run, to);
+      }
+    }
+  }
+
+  /// The part of those windows that is in one row of the input; null: of padding. It copies as much
+  /// as the longest run, always: the next row overwrites what was too much.
+  void gather_row(const float* row, std::int64_t length, std::int64_t run,
+                  float* to) const noexcept {
+    const Window& w = c_.w;
+    const std::int64_t end = w.in[2] * c_.in_pixel, step = w.stride[2] * c_.in_pixel;
+    std::int64_t from = (x_ * w.stride[2] - w.pad_begin[2]) * c_.in_pixel;
+    for (std::int64_t i = 0; i < length; ++i, to += gathered(), from += step) {
+      if (row == nullptr || from >= end || from + run <= 0) {
+        std::fill_n(to, kGatheredRun, 0.0f);
+        continue;
+      }
+      const std::int64_t before = std::max<std::int64_t>(-from, 0);
+      std::memcpy(to + before, row + from + before, kGatheredRun * sizeof(float));
+      for (std::int64_t j = 0; j < before; ++j) to[j] = 0;
+      for (std::int64_t j = end - from; j < run; ++j) to[j] = 0;
+    }
+  }
+
+  /// Floats from one gathered window to the next.
+  std::int64_t gathered() const noexcept { return c_.gemm.run + 2 * kGatheredRun; }
 
   const PixelConv& c_;
   const float* image_;
@@ -214,13 +268,15 @@ bool place(const ConvFacts& f, ConvEnds v, PixelConv& c) {
     c.rows = f.group == 1 && f.w.dilation[2] == 1 && row_run <= kZeroRun &&
              row_run * f.w.kernel[0] * f.w.kernel[1] * kLeastBorder <= kCopyFloats;
     if (c.rows) c.taps[2] = 1;
-    g.run = g.last_run = c.rows ? row_run : f.in_channels;
+    const std::int64_t rows = f.w.kernel[0] * f.w.kernel[1];
+    c.gathers = c.rows && row_run <= kGatheredRun && rows > 1 && g.panel > 1;
+    g.run = g.last_run = c.gathers ? rows * row_run : c.rows ? row_run : f.in_channels;
   }
   for (std::int64_t kx = 0; kx < c.taps[2]; ++kx) {
     const std::int64_t reach = (c.rows ? f.w.kernel[2] - 1 : 0) * f.w.dilation[2];
     c.inside.push_back(inside_range(f.w, kx * f.w.dilation[2], reach));
   }
-  const std::int64_t taps = c.taps[0] * c.taps[1] * c.taps[2];
+  const std::int64_t taps = c.gathers ? 1 : c.taps[0] * c.taps[1] * c.taps[2];
   if (taps > kTableEntries || (!v.in_blocked && g.run > kZeroRun)) return false;
   const std::int64_t tap_rows = v.in_blocked ? lanes : g.run;
   for (std::int64_t t = 0; t < taps; ++t) g.w_tap.push_back(t * tap_rows * g.w_row);

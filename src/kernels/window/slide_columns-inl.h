@@ -128,6 +128,7 @@ class ColumnEnds {
   explicit ColumnEnds(const ColumnRows& rows)
       : adds_(rows.added[0] != nullptr),
         clips_(rows.clips),
+        bounded_(rows.clips && rows.hi < std::numeric_limits<float>::infinity()),
         whole_(rows.valid == kLanes),
         padded_(rows.padded),
         valid_(rows.valid),
@@ -139,7 +140,8 @@ class ColumnEnds {
 
   HWY_INLINE void store(int r, std::int64_t at, V sum) const {
     if (adds_) sum = hn::Add(sum, hn::LoadU(kTag, added_[r] + at));
-    if (clips_) sum = clip(sum, hn::Set(kTag, lo_), hn::Set(kTag, hi_));
+    if (clips_) sum = at_least(sum, hn::Set(kTag, lo_));
+    if (bounded_) sum = at_most(sum, hn::Set(kTag, hi_));
     if (whole_) {
       hn::StoreU(sum, kTag, out_[r] + at);
     } else if (padded_) {
@@ -154,7 +156,7 @@ class ColumnEnds {
  private:
   float* out_[R];
   const float* added_[R];
-  bool adds_, clips_, whole_, padded_;
+  bool adds_, clips_, bounded_, whole_, padded_;
   std::int64_t valid_;
   float lo_, hi_;
 };
