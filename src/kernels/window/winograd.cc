@@ -19,9 +19,11 @@ namespace stowage {
 namespace {
 
 /// Tiles that go through the three stages together: often enough to read filters for, few enough
-/// for their places to stay in the caches of a core. No tile of pixel_gemm is left over of so many,
-/// on any instruction set. The same on every machine: plans count the scratch.
+/// for their places to stay in the caches of a core. The same on every machine: plans count the
+/// scratch.
 constexpr std::int64_t kStrip = 48;
+/// Of so many no tile of pixel_gemm is left over on any instruction set either, nor of multiples.
+constexpr std::int64_t kWhole = 12;
 /// Fewer tiles would read the filters for too little.
 constexpr std::int64_t kLeastTiles = 24;
 /// Output channels whose products are kept until they are transformed.
@@ -37,6 +39,7 @@ struct Winograd {
   std::int64_t count = 0;  ///< tiles of all images
   std::int64_t in_blocks = 0, out_blocks = 0;
   std::int64_t strip = 0, strips = 0;  ///< tiles
+  std::int64_t unit = 1;               ///< in which tiles are shared out
   std::int64_t group = 0, groups = 0;  ///< panels of output channels
   std::int64_t panels = 0;
   /// A task has a part of the strips and a share of the groups, and a slot of the scratch. Tasks of
@@ -60,7 +63,9 @@ struct Winograd {
 
   std::int64_t panels_of(std::int64_t g) const { return std::min(group, panels - g * group); }
 
-  std::int64_t strip_begin(std::int64_t s) const { return count * s / strips; }
+  std::int64_t strip_begin(std::int64_t s) const {
+    return std::min(count, round_up(count * s / strips, unit));
+  }
 };
 
 /// Places lie a line more than whole sets of the caches apart: all of a tile are written together.
@@ -90,6 +95,9 @@ void cut(Winograd& c, int threads) {
     c.groups = std::max(c.groups, c.shares);
   }
   c.strip = ceil_div(c.count, c.strips);
+  // The rest of a division by few would weigh more than a tile that is left over.
+  if (c.strip >= 3 * kWhole) c.unit = kWhole;
+  c.strip = round_up(c.strip, c.unit);
   c.group = ceil_div(c.panels, c.groups);
   c.groups = ceil_div(c.panels, c.group);
   c.shares = std::min(c.shares, c.groups);
