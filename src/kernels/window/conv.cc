@@ -265,11 +265,14 @@ bool place(const ConvFacts& f, ConvEnds v, PixelConv& c) {
     c.in_image = f.w.in_pixels() * all_in;
     c.in_group = f.in_channels;
     const std::int64_t row_run = f.w.kernel[2] * f.in_channels;
+    const Range whole = inside_range(f.w, 0, f.w.kernel[2] - 1);
+    const bool border = whole.begin > 0 || whole.end < f.w.out[2];
     c.rows = f.group == 1 && f.w.dilation[2] == 1 && row_run <= kZeroRun &&
-             row_run * f.w.kernel[0] * f.w.kernel[1] * kLeastBorder <= kCopyFloats;
+             (!border || row_run * f.w.kernel[0] * f.w.kernel[1] * kLeastBorder <= kCopyFloats);
     if (c.rows) c.taps[2] = 1;
     const std::int64_t rows = f.w.kernel[0] * f.w.kernel[1];
-    c.gathers = c.rows && row_run <= kGatheredRun && rows > 1 && g.panel > 1;
+    c.gathers = c.rows && row_run <= kGatheredRun && rows > 1 && g.panel > 1 &&
+                rows * row_run * kLeastBorder <= kCopyFloats;
     g.run = g.last_run = c.gathers ? rows * row_run : c.rows ? row_run : f.in_channels;
   }
   for (std::int64_t kx = 0; kx < c.taps[2]; ++kx) {
