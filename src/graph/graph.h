@@ -32,7 +32,9 @@ struct Value {
   DType dtype = DType::f32;
   Shape shape;
   std::shared_ptr<const Tensor> constant;  ///< row-major; null unless known before run
-  NodeId producer = kNoNode;               ///< none for graph inputs and constants
+  float step = 0;  ///< of a constant: its elements are whole numbers from -128 to 127 times this; 0
+                   ///< where that is not known
+  NodeId producer = kNoNode;  ///< none for graph inputs and constants
 };
 
 struct Node {

@@ -143,7 +143,8 @@ struct Offer {
   double flops = 0;               ///< multiply and add count as two
   double efficiency = 1;          ///< fraction of peak that the kernel reaches on large shapes
   double pieces = 0;              ///< that a copy moves one by one, and which take time each
-  double extra_bytes = 0;         ///< touched besides every operand once: lines that come again
+  double extra_bytes = 0;         ///< touched besides every operand once: lines that come again;
+                                  ///< below 0 where a kernel reads a smaller copy of a constant
   std::size_t scratch_bytes = 0;  ///< KernelArgs::scratch, 64-byte aligned
   int in_place = -1;              ///< output 0 may be written over this input, same layout
   bool relabel = false;           ///< output 0 is input 0 under another name: moves no byte

@@ -122,9 +122,9 @@ class TfliteModel final : public Model {
   void read_constant(int i) {
     if (i < 0 || !tensor(i).constant || tensor(i).variable) return;
     auto& constant = constants_[static_cast<std::size_t>(i)];
-    if (constant != nullptr) return;
+    if (constant.tensor != nullptr) return;
     const Trail trail("tensor", tensor(i).name);
-    constant = std::make_shared<const Tensor>(read_tflite_constant(tensor(i), budget_));
+    constant = read_tflite_constant(tensor(i), budget_);
   }
 
   std::shared_ptr<Graph> graph(const SpecialiseOptions& options) const override {

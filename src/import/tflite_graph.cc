@@ -2,6 +2,7 @@
 #include "import/tflite_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -42,6 +43,17 @@ void dequantize(const TfliteTensor& from, Tensor& into) {
   }
 }
 
+/// Value::step of a constant that was dequantised.
+float step_of(const TfliteTensor& from) {
+  const TfliteQuantization& q = from.quantization;
+  if (tflite_dtype(from) != DType::i8 || q.scale.size() != 1) return 0;
+  if (std::ranges::any_of(q.zero_point, [](std::int64_t zero) { return zero != 0; })) return 0;
+  // Else elements may be infinite, or rounded.
+  const float step = q.scale[0];
+  const bool exact = std::isnormal(step) && std::isfinite(step * 128);
+  return exact ? step : 0;
+}
+
 bool is_small_integer(DType d) { return d == DType::i8 || d == DType::u8 || d == DType::i16; }
 
 }  // namespace
@@ -64,7 +76,7 @@ void TfliteGraph::add_input(int tensor, const Ints& extents, const SpecialiseOpt
   values_[idx(tensor)] = builder_.add_input(name, tflite_dtype(t), extents, options);
 }
 
-Tensor read_tflite_constant(const TfliteTensor& t, ImportBudget& budget) {
+TfliteConstant read_tflite_constant(const TfliteTensor& t, ImportBudget& budget) {
   if (t.sparse) fail(ErrorCode::unsupported, "it is sparse");
   const DType dtype = tflite_dtype(t);
   const std::int64_t elements = elements_of(t.shape);
@@ -90,7 +102,7 @@ Tensor read_tflite_constant(const TfliteTensor& t, ImportBudget& budget) {
   } else {
     dequantize<std::int16_t>(t, out);
   }
-  return out;
+  return {std::make_shared<const Tensor>(std::move(out)), step_of(t)};
 }
 
 ValueId TfliteGraph::value_of(int tensor) {
@@ -99,13 +111,14 @@ ValueId TfliteGraph::value_of(int tensor) {
   const TfliteTensor& t = file_.tensors[idx(tensor)];
   const Trail trail("tensor", t.name);
   if (t.variable) fail(ErrorCode::unsupported, "it is a variable that the operator keeps");
-  std::shared_ptr<const Tensor> constant = constants_[idx(tensor)];
-  if (constant == nullptr) {  // without elements it needs no data
+  TfliteConstant constant = constants_[idx(tensor)];
+  if (constant.tensor == nullptr) {  // without elements it needs no data
     const bool empty = std::ranges::find(t.shape, 0) != t.shape.end();
     if (t.constant || !empty) fail(ErrorCode::bad_input, "nothing produces it");
-    constant = std::make_shared<const Tensor>(read_tflite_constant(t, budget_));
+    constant = read_tflite_constant(t, budget_);
   }
-  v = builder_.add_constant(builder_.unique(t.name), std::move(constant));
+  v = builder_.add_constant(builder_.unique(t.name), std::move(constant.tensor));
+  builder_.graph().value(v).step = constant.step;
   return v;
 }
 

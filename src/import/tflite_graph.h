@@ -18,11 +18,16 @@ struct TfliteOptions {
   FusedActivation activation;
 };
 
+struct TfliteConstant {
+  std::shared_ptr<const Tensor> tensor;
+  float step = 0;  ///< Value::step
+};
+
 /// Constants by tensor; null for those that are none, or that nobody reads.
-using TfliteConstants = std::vector<std::shared_ptr<const Tensor>>;
+using TfliteConstants = std::vector<TfliteConstant>;
 
 /// A constant of the file, dequantised when it has scales. Throws Error(bad_input, unsupported).
-Tensor read_tflite_constant(const TfliteTensor& tensor, ImportBudget& budget);
+TfliteConstant read_tflite_constant(const TfliteTensor& tensor, ImportBudget& budget);
 
 class TfliteGraph {
  public:

@@ -273,6 +273,19 @@ TEST(TfliteRules, Matrices) {
          },
          {1, 2},
          {16, 18}});
+  check({"fully connected with weights in steps",
+         [](TfliteBuilder& b) {
+           const int x = b.input("x", {1, 3});
+           b.quantize({0.5f}, {0});
+           const int w =
+               b.constant<std::int8_t>("w", {2, 3}, {9, 127, -128, 5, -1, 3}, tfl::TensorType_INT8);
+           b.quantize({});
+           b.op(tfl::BuiltinOperator_FULLY_CONNECTED, {x, w, b.floats("bias", {2}, {10, 20})},
+                {b.output("y", {})}, tfl::CreateFullyConnectedOptions(b.fbb),
+                tfl::BuiltinOptions_FullyConnectedOptions);
+         },
+         {1, 2},
+         {-54.5, 22.5}});
   check({"fully connected keeps the axes",
          [](TfliteBuilder& b) {
            const int x = b.input("x", {1, 2, 2});

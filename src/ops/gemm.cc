@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "graph/import_rule.h"
 #include "graph/op_def.h"
+#include "kernels/gemm/gemm_steps.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
 #include "ops/gemm/device_gemm.h"
@@ -95,7 +96,23 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
-constexpr const KernelDef* kKernels[] = {&kGemm};
+constexpr const KernelDef* kKernels[] = {&kGemm, &kGemmSteps};
+
+/// The same with weights in half of the bytes, where there is one row to read them for.
+void offer_steps(const OfferRequest& request, const GemmFacts& f, const Gemm& b, Offer o,
+                 std::vector<Offer>& out) {
+  const NodeRef& node = request.node;
+  const ValueId weights = node.node().inputs[1];
+  const float step = node.graph().value(weights).step;
+  const bool plain = !f.trans_a && f.alpha == 1 && (!f.has_c || b.c_is_bias);
+  if (f.m != 1 || step == 0 || node.constant(1) == nullptr || !plain) return;
+  GemmStepsParams params{f.n, f.k, step, -1, node.node().posts, request.target.threads};
+  if (f.has_c) params.bias = 2;
+  o.call = {kGemmSteps, std::move(params)};
+  o.scratch_bytes = 0;
+  o.extra_bytes = -0.5 * sizeof(float) * static_cast<double>(b.product.packed_floats());
+  out.push_back(std::move(o));
+}
 
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
@@ -127,7 +144,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   add_post_layouts(node, o.out[0].layout, lanes, o.in);
   o.flops = 2.0 * static_cast<double>(y.elements()) * static_cast<double>(f.k);
   o.efficiency = tile_work(gemm, f.m).efficiency();
-  out.push_back(std::move(o));
+  out.push_back(o);
+  offer_steps(request, f, b, std::move(o), out);
 }
 
 std::optional<AxisRange> scaled_axes(const NodeRef&) { return AxisRange{1, 2}; }

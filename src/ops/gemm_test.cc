@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every offer of small products against the reference, and the checks of infer.
+#include "kernels/gemm/gemm_steps.h"
 #include "kernels/gemm/tiles.h"
 #include "ops/conv/test_util.h"
 
@@ -99,6 +100,86 @@ TEST(Gemm, ListsOfPosts) {
       EXPECT_GT(check_offers(c), 0);
     }
   }
+}
+
+constexpr float kStep = 0.0123f;
+
+/// The case with weights that are whole steps, from -128 to 127.
+OpCase in_steps(const Case& shape) {
+  OpCase c = op_case(shape);
+  Tensor weights(DType::f32, Shape("ab", c.inputs[1].extents));
+  std::mt19937 random(5);
+  for (float& w : weights.as<float>()) {
+    w = static_cast<float>(static_cast<int>(random() % 256) - 128) * kStep;
+  }
+  c.inputs[1] = In::of(std::move(weights));
+  return c;
+}
+
+/// Checks the offers of gemm_steps; how many there are.
+int check_steps(const OpCase& c, int threads, float step = kStep) {
+  op_test::OpGraph g(c);
+  g.graph.value(g.graph.node(g.id).inputs[1]).step = step;
+  ThreadPool pool(threads);
+  int count = 0;
+  const auto row_major = [](const Shape& shape) { return std::vector{Layout::row_major(shape)}; };
+  const Target target{.lanes = tile_lanes(), .threads = threads};
+  for (Offer& offer : op_test::offers_of(g, target, row_major)) {
+    if (&offer.call.def() != &kGemmSteps) continue;
+    ++count;
+    complete_inputs(g.ref(), offer);
+    EXPECT_TRUE(op_test::is_listed(*find_op(c.op), offer));
+    const std::string why =
+        op_test::run_offer(g, offer, threads > 1 ? &pool : nullptr, false, c.rtol, c.atol);
+    EXPECT_EQ(why, "") << threads << " threads";
+  }
+  return count;
+}
+
+TEST(Gemm, WeightsInSteps) {
+  for_each_target([] {
+    for (std::int64_t n = 1; n <= 70; ++n) {
+      for (const std::int64_t k : {1, 2, 3, 4, 7, 8, 17, 30}) {
+        SCOPED_TRACE(text(n, " x ", k));
+        Case shape{1, n, k, false, n % 2 == 0};
+        if (k % 3 != 0) shape.c = Ints{n};
+        ASSERT_EQ(check_steps(in_steps(shape), 1), 1);
+      }
+    }
+    // Weights that are worth three threads, and one panel that is not divided.
+    for (const std::int64_t n : {3, 67, 70, 257}) {
+      for (const int threads : {2, 3}) {
+        OpCase c = in_steps({1, n, 6001, false, true, 1, 1, Ints{1, n}});
+        c.atol = 1e-3;
+        EXPECT_EQ(check_steps(c, threads), 1);
+      }
+    }
+  });
+}
+
+TEST(Gemm, PostsOfWeightsInSteps) {
+  Case shape{1, 83, 9};
+  shape.c = Ints{83};
+  for_each_target([&] {
+    for (const OpCase& c : op_test::with_post_lists(in_steps(shape), {1, 83}, {1, 83})) {
+      SCOPED_TRACE(text_of(c.posts));
+      EXPECT_EQ(check_steps(c, 1), 1);
+    }
+  });
+}
+
+TEST(Gemm, WhatIsNotInSteps) {
+  const Case plain{1, 19, 8};
+  EXPECT_EQ(check_steps(in_steps(plain), 1), 1);
+  EXPECT_EQ(check_steps(in_steps(plain), 1, 0), 0);
+  EXPECT_EQ(check_steps(in_steps({2, 19, 8}), 1), 0);
+  EXPECT_EQ(check_steps(in_steps({1, 19, 8, true}), 1), 0);
+  EXPECT_EQ(check_steps(in_steps({1, 19, 8, false, false, 0.5f}), 1), 0);
+  EXPECT_EQ(check_steps(in_steps({1, 19, 8, false, false, 1, 2, Ints{19}}), 1), 0);
+  EXPECT_EQ(check_steps(in_steps({1, 19, 8, false, false, 1, 1, Ints{1}}), 1), 0);
+  OpCase computed = in_steps(plain);
+  computed.inputs[1].constant = false;
+  EXPECT_EQ(check_steps(computed, 1), 0);
 }
 
 TEST(Gemm, SaysWhatIsWrong) {

@@ -37,6 +37,7 @@ constexpr Meaning kMeanings[] = {
      {},
      true},
     {"gemm_panels", "fully connected layer, weights packed into panels beforehand", {}, true},
+    {"gemm_steps", "fully connected layer of one row, 8-bit weights kept in 16 bits", {}, true},
     {"matmul_panels", "matrix product, the right matrix packed into panels", {}, true},
     {"max_pool", "", kTaps},
     {"average_pool", "", kTaps},
