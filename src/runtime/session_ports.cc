@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs and outputs of a session: set, bound, read.
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <utility>
 
@@ -84,6 +85,19 @@ Tensor& tensor_for(SlotTensors& tensors, const Plan& plan, int slot, DType dtype
   return tensors.emplace(slot, Tensor(dtype, m.shape(), m.layout())).first->second;
 }
 
+/// Copies a small tensor that lies on either side as on the other, which takes less than describing
+/// a conversion; false where it does not.
+bool copy_as_it_lies(DType from_dtype, const Mapping& from, const std::byte* data, DType to_dtype,
+                     const Mapping& to, std::byte* into) {
+  constexpr std::size_t kMostBytes = 1 << 16;
+  if (from_dtype != to_dtype || from.bytes() > kMostBytes || !from.same_bytes(to) ||
+      !from.bijective()) {
+    return false;
+  }
+  std::memmove(into, data, from.bytes());
+  return true;
+}
+
 void expect_data(const std::byte* data, const Mapping& mapping) {
   if (data == nullptr && mapping.cells() > 0) fail(ErrorCode::usage, "its data is a null pointer");
 }
@@ -123,6 +137,12 @@ void Session::State::fill(int slot, const Source& source, bool in_use) {
   if (to.place.device != 0 && to.dtype == DType::f16 && source.dtype != DType::f16) {
     const Tensor& clipped = in_half_range(source, slot);
     from = {DType::f32, clipped.mapping(), clipped.data(), {}};
+  }
+  const bool mapped = !from.map.mean.empty() || !from.map.norm.empty();
+  if (to.place.device == 0 && !mapped &&
+      copy_as_it_lies(from.dtype, from.mapping, from.data, to.dtype, to.mapping,
+                      slots[idx(slot)])) {
+    return;
   }
   const Conversion conversion(from.dtype, from.mapping, to.dtype, to.mapping, from.map);
   if (to.place.device == 0) {
@@ -305,14 +325,18 @@ void Session::State::read(int i, const MutableTensorView& into) {
   const Port& port = output(i);
   const int slot = plan->outputs[idx(i)].slots[0];
   const Slot& from = plan->slot(slot);
-  const Conversion conversion(from.dtype, from.mapping, into.dtype,
-                              over_port_axes(into.mapping, port));
+  const Mapping wanted = over_port_axes(into.mapping, port);
+  if (from.place.device == 0 &&
+      copy_as_it_lies(from.dtype, from.mapping, slots[idx(slot)], into.dtype, wanted, into.data)) {
+    return;
+  }
+  const Conversion conversion(from.dtype, from.mapping, into.dtype, wanted);
   if (from.place.device == 0) {
     conversion.run(slots[idx(slot)], into.data, &pool);
     return;
   }
   if (const Lent lent(*there, slot, false); lent) {
-    Conversion(from.dtype, lent.mapping(from), into.dtype, over_port_axes(into.mapping, port))
+    Conversion(from.dtype, lent.mapping(from), into.dtype, wanted)
         .run(lent.data(), into.data, &pool);
     return;
   }
