@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 
 namespace stowage {
 
@@ -18,5 +19,10 @@ void* allocate(std::size_t bytes);
 
 /// Zeroed, kAlignment-aligned; release with std::free. Throws Error(limit).
 std::byte* allocate_zeroed(std::size_t bytes);
+
+/// Releases either, for smart pointers.
+struct Free {
+  void operator()(void* p) const noexcept { std::free(p); }
+};
 
 }  // namespace stowage

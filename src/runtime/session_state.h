@@ -39,10 +39,6 @@ struct Bound {
 using SlotTensors = std::map<int, Tensor>;
 
 struct Session::State {
-  struct Free {
-    void operator()(std::byte* p) const noexcept { std::free(p); }
-  };
-
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<Device> device;
   // Host memory for what of model inputs and outputs is copied to a device or back in another

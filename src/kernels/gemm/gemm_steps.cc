@@ -2,14 +2,13 @@
 #include "kernels/gemm/gemm_steps.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/index.h"
+#include "base/scalar.h"
 #include "base/thread_pool.h"
 #include "kernels/gemm/tiles.h"
 
@@ -143,13 +142,6 @@ HWY_EXPORT(run_panels);
 /// Bytes of weights that are worth a thread: with half as many, two took longer than one.
 constexpr std::int64_t kTaskBytes = 256 << 10;
 
-struct Free {
-  void operator()(std::uint32_t* p) const { std::free(p); }
-};
-
-/// The upper half of a float: all of an integer from -128 to 127.
-std::uint32_t bfloat_bits(float integer) { return std::bit_cast<std::uint32_t>(integer) >> 16; }
-
 GemmSteps bind(const GemmStepsParams& p, const BindArgs& args) {
   GemmSteps g;
   const std::int64_t lanes = tile_lanes(), rows = ceil_div(p.k, 2);
@@ -176,7 +168,7 @@ GemmSteps bind(const GemmStepsParams& p, const BindArgs& args) {
       for (std::int64_t j = 0; j < g.row; ++j) {
         const float low = std::round(w[j] / p.step);
         const float high = both ? std::round(w[g.row + j] / p.step) : 0;
-        to[j] = bfloat_bits(high) << 16 | bfloat_bits(low);
+        to[j] = std::uint32_t{f32_to_bf16(high)} << 16 | f32_to_bf16(low);
       }
       w += both ? 2 * g.row : g.row;
     }

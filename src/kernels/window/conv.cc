@@ -101,20 +101,26 @@ class TableBuilder {
     ++z_;
   }
 
+  /// The row of the input under a row of the window; null where it is padding.
+  const float* input_row(std::int64_t kz, std::int64_t ky) const noexcept {
+    const Window& w = c_.w;
+    const std::int64_t z = z_ * w.stride[0] - w.pad_begin[0] + kz * w.dilation[0];
+    const std::int64_t y = y_ * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
+    const bool inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
+    return inside ? image_ + (z * w.in[1] + y) * w.in[2] * c_.in_pixel : nullptr;
+  }
+
   /// `length` pixels of the current row, from the current one.
   void add_run(std::int64_t column, std::int64_t length) noexcept {
     const Window& w = c_.w;
     const float** entry = table + column;
     const std::int64_t pitch = stride();
     for (std::int64_t kz = 0; kz < c_.taps[0]; ++kz) {
-      const std::int64_t z = z_ * w.stride[0] - w.pad_begin[0] + kz * w.dilation[0];
       for (std::int64_t ky = 0; ky < c_.taps[1]; ++ky) {
-        const std::int64_t y = y_ * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
-        const bool inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
-        const float* row = image_ + (z * w.in[1] + y) * w.in[2] * c_.in_pixel;
+        const float* row = input_row(kz, ky);
         for (std::int64_t kx = 0; kx < c_.taps[2]; ++kx, entry += pitch) {
           const std::int64_t x0 = x_ * w.stride[2] - w.pad_begin[2] + kx * w.dilation[2];
-          if (!inside) {
+          if (row == nullptr) {
             std::fill(entry, entry + length, zero_run());
             continue;
           }
@@ -149,19 +155,14 @@ class TableBuilder {
 
   /// The windows of `length` pixels of the current row.
   void gather(std::int64_t column, std::int64_t length) noexcept {
-    const Window& w = c_.w;
     const std::int64_t run = c_.gemm.run / (c_.taps[0] * c_.taps[1]);
     float* const first = copies_ + copied_;
     for (std::int64_t i = 0; i < length; ++i) table[column + i] = first + i * gathered();
     copied_ += length * gathered();
     float* to = first;
     for (std::int64_t kz = 0; kz < c_.taps[0]; ++kz) {
-      const std::int64_t z = z_ * w.stride[0] - w.pad_begin[0] + kz * w.dilation[0];
       for (std::int64_t ky = 0; ky < c_.taps[1]; ++ky, to += run) {
-        const std::int64_t y = y_ * w.stride[1] - w.pad_begin[1] + ky * w.dilation[1];
-        const bool inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
-        gather_row(inside ? image_ + (z * w.in[1] + y) * w.in[2] * c_.in_pixel : nullptr, length,
-                   run, to);
+        gather_row(input_row(kz, ky), length, run, to);
       }
     }
   }
@@ -265,15 +266,14 @@ bool place(const ConvFacts& f, ConvEnds v, PixelConv& c) {
     c.in_image = f.w.in_pixels() * all_in;
     c.in_group = f.in_channels;
     const std::int64_t row_run = f.w.kernel[2] * f.in_channels;
+    const std::int64_t window = f.w.kernel[0] * f.w.kernel[1] * row_run;
+    const bool copied = window * kLeastBorder <= kCopyFloats;
     const Range whole = inside_range(f.w, 0, f.w.kernel[2] - 1);
     const bool border = whole.begin > 0 || whole.end < f.w.out[2];
-    c.rows = f.group == 1 && f.w.dilation[2] == 1 && row_run <= kZeroRun &&
-             (!border || row_run * f.w.kernel[0] * f.w.kernel[1] * kLeastBorder <= kCopyFloats);
+    c.rows = f.group == 1 && f.w.dilation[2] == 1 && row_run <= kZeroRun && (copied || !border);
     if (c.rows) c.taps[2] = 1;
-    const std::int64_t rows = f.w.kernel[0] * f.w.kernel[1];
-    c.gathers = c.rows && row_run <= kGatheredRun && rows > 1 && g.panel > 1 &&
-                rows * row_run * kLeastBorder <= kCopyFloats;
-    g.run = g.last_run = c.gathers ? rows * row_run : c.rows ? row_run : f.in_channels;
+    c.gathers = c.rows && copied && row_run <= kGatheredRun && window > row_run && g.panel > 1;
+    g.run = g.last_run = c.gathers ? window : c.rows ? row_run : f.in_channels;
   }
   for (std::int64_t kx = 0; kx < c.taps[2]; ++kx) {
     const std::int64_t reach = (c.rows ? f.w.kernel[2] - 1 : 0) * f.w.dilation[2];

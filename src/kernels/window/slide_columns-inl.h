@@ -99,7 +99,7 @@ struct Steps {
 
 /// Some output rows of one block of channels.
 struct ColumnRows {
-  static constexpr int kMostIn = 16, kMostOut = 4;
+  static constexpr int kMostIn = 8, kMostOut = 2;
 
   struct In {
     const float* at;
@@ -109,15 +109,10 @@ struct ColumnRows {
   In in[kMostIn];
   float* out[kMostOut];
   const float* added[kMostOut];  ///< a post's, or null
-  std::int64_t out_pixel;
-  std::int64_t columns_in, columns_out, pad;
+  const Slide* s;
   const float* weights;
-  const float* bias;  ///< or null
-  float initial;
-  bool clips;
-  float lo, hi;
+  const float* bias;   ///< or null
   std::int64_t valid;  ///< channels of the block
-  bool padded;         ///< there is room for all lanes
 };
 
 /// What is done with a sum before it is stored. Stores may alias what a ColumnRows holds, so that
@@ -127,13 +122,13 @@ class ColumnEnds {
  public:
   explicit ColumnEnds(const ColumnRows& rows)
       : adds_(rows.added[0] != nullptr),
-        clips_(rows.clips),
-        bounded_(rows.clips && rows.hi < std::numeric_limits<float>::infinity()),
+        clips_(rows.s->posts.clips),
+        bounded_(clips_ && rows.s->posts.hi < std::numeric_limits<float>::infinity()),
         whole_(rows.valid == kLanes),
-        padded_(rows.padded),
+        padded_(rows.s->out.padded),
         valid_(rows.valid),
-        lo_(rows.lo),
-        hi_(rows.hi) {
+        lo_(rows.s->posts.lo),
+        hi_(rows.s->posts.hi) {
     std::copy_n(rows.out, R, out_);
     std::copy_n(rows.added, R, added_);
   }
@@ -176,15 +171,16 @@ class ColumnWalk {
       STOWAGE_UNROLL
       for (int i = 0; i < K * K; ++i) w[i] = hn::LoadU(kTag, rows.weights + i * kLanes);
     }
-    const V init = rows.bias != nullptr ? hn::LoadU(kTag, rows.bias) : hn::Set(kTag, rows.initial);
+    const V init =
+        rows.bias != nullptr ? hn::LoadU(kTag, rows.bias) : hn::Set(kTag, initial(*rows.s));
     V sums[R][kRing];
     STOWAGE_UNROLL
     for (int r = 0; r < R; ++r) {
       STOWAGE_UNROLL
       for (int i = 0; i < kRing; ++i) sums[r][i] = init;
     }
-    const std::int64_t end = (rows.columns_out - 1) * S + K;
-    const std::int64_t whole = std::min(rows.pad + rows.columns_in, end);
+    const std::int64_t end = (rows.s->w.out[2] - 1) * S + K;
+    const std::int64_t whole = std::min(walk.end_, end);
     walk.template group<false>(0, ends, w, init, sums);
     std::int64_t v = kGroup;
     for (; v + kGroup <= whole; v += kGroup) walk.template group<true>(v, ends, w, init, sums);
@@ -193,10 +189,10 @@ class ColumnWalk {
 
  private:
   explicit ColumnWalk(const ColumnRows& rows)
-      : pixel_(rows.out_pixel),
-        begin_(rows.pad),
-        end_(rows.pad + rows.columns_in),
-        out_end_(rows.columns_out * rows.out_pixel) {
+      : pixel_(rows.s->out.pixel),
+        begin_(rows.s->w.pad_begin[2]),
+        end_(begin_ + rows.s->w.in[2]),
+        out_end_(rows.s->w.out[2] * pixel_) {
     std::copy_n(rows.in, kIn, in_);
   }
 
@@ -257,18 +253,11 @@ void walk_rows(const Slide& s, const SlideCall& call, const RowTask& task) {
   const float* operands[kMostPosts];
   s.posts.advance(call.operands, plane, block * kLanes, operands);
   ColumnRows rows;
-  rows.out_pixel = s.out.pixel;
-  rows.columns_in = s.w.in[2];
-  rows.columns_out = s.w.out[2];
-  rows.pad = s.w.pad_begin[2];
+  rows.s = &s;
   rows.weights = Op::kWeights ? call.weights + block * s.w.taps() * kLanes : nullptr;
   rows.bias = call.bias == nullptr ? nullptr : call.bias + block * kLanes;
-  rows.initial = initial(s);
-  rows.clips = s.posts.clips;
-  rows.lo = s.posts.lo;
-  rows.hi = s.posts.hi;
   rows.valid = std::min(s.channels - block * kLanes, kLanes);
-  rows.padded = s.out.padded;
+  const bool adds = s.posts.adds && operands[0] != nullptr;
   const bool wait = s.posts.in_registers < s.posts.count;
   Waiting waiting(s.posts, call.out + plane, operands);
   const float* const in = call.in + task.image * s.in.image + block * s.in.block;
@@ -284,7 +273,6 @@ void walk_rows(const Slide& s, const SlideCall& call, const RowTask& task) {
     for (int r = 0; r < count; ++r) {
       const std::int64_t at = (y + r) * out_row;
       rows.out[r] = call.out + plane + at;
-      const bool adds = s.posts.adds && operands[0] != nullptr;
       rows.added[r] = adds ? operands[0] + at : nullptr;
     }
     if (count == kMost) {

@@ -22,17 +22,14 @@ namespace {
 /// for their places to stay in the caches of a core. The same on every machine: plans count the
 /// scratch.
 constexpr std::int64_t kStrip = 48;
-/// Of so many no tile of pixel_gemm is left over on any instruction set either, nor of multiples.
+/// Of multiples of so many pixel_gemm leaves no tile of less than four over, on any instruction
+/// set.
 constexpr std::int64_t kWhole = 12;
 /// Fewer tiles would read the filters for too little.
 constexpr std::int64_t kLeastTiles = 24;
 /// Output channels whose products are kept until they are transformed.
 constexpr std::int64_t kGroupChannels = 64;
 constexpr std::int64_t kLineFloats = 16;
-
-struct Free {
-  void operator()(float* p) const { std::free(p); }
-};
 
 struct Winograd {
   WinogradTiles tiles;
