@@ -11,6 +11,7 @@
 
 #include "base/float_mode.h"
 #include "base/text.h"
+#include "base/turn.h"
 
 namespace stowage {
 
@@ -67,6 +68,7 @@ class ThreadPool::Team {
     task_ = task;
     context_ = context;
     float_mode_ = float_mode();
+    cpu_ = current_cpu();
     const std::size_t quotient = count / shares_.size(), remainder = count % shares_.size();
     std::size_t begin = 0;
     for (std::size_t i = 0; i < shares_.size(); ++i) {
@@ -79,7 +81,7 @@ class ThreadPool::Team {
     gate_.store(kOpen, std::memory_order_release);
     call_.fetch_add(1);
     call_.notify_all();
-    take_tasks(0);
+    take_tasks(0, [] { return true; });
     // All tasks are taken. Who is inside has yet to finish, and nobody comes in any more.
     std::uint32_t inside = gate_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
     if (inside == 0) return;
@@ -93,7 +95,7 @@ class ThreadPool::Team {
   struct alignas(kCacheLine) Share {
     std::atomic<std::ptrdiff_t> left{0};  // not above 0: nothing left
     std::atomic<std::size_t> end{0};
-    std::size_t begin = 0;
+    std::size_t begin = 0;  // of the owner
   };
 
   static constexpr std::uint32_t kOpen = std::uint32_t{1} << 31;
@@ -103,15 +105,27 @@ class ThreadPool::Team {
            share.left.fetch_sub(1, std::memory_order_relaxed) > 0;
   }
 
-  void take_tasks(std::size_t self) noexcept {
+  /// Runs tasks until none is left or `may_begin` says no; whether none is left.
+  template <class MayBegin>
+  bool take_tasks(std::size_t self, MayBegin may_begin) noexcept {
     Share& own = shares_[self];
-    for (std::size_t i = own.begin; take(own); ++i) task_(context_, i);
+    while (may_begin()) {
+      if (!take(own)) return take_others_tasks(self, may_begin);
+      task_(context_, own.begin++);
+    }
+    return false;
+  }
+
+  template <class MayBegin>
+  bool take_others_tasks(std::size_t self, MayBegin may_begin) noexcept {
     for (std::size_t k = 1; k < shares_.size(); ++k) {
       Share& other = shares_[(self + k) % shares_.size()];
       while (take(other)) {
         task_(context_, other.end.fetch_sub(1, std::memory_order_relaxed) - 1);
+        if (!may_begin()) return false;
       }
     }
+    return true;
   }
 
   bool enter() noexcept {
@@ -127,15 +141,25 @@ class ThreadPool::Team {
 
   void help(std::size_t self) noexcept {
     std::uint32_t seen = 0;
+    Turn turn;
     for (;;) {
       const auto called = [&] { return call_.load(std::memory_order_acquire) != seen; };
-      if (!spin(kSpin, called)) call_.wait(seen);
+      if (!spin(kSpin, called)) {
+        call_.wait(seen);
+        turn.begin();
+      }
       seen = call_.load(std::memory_order_acquire);
       if (stopped_.load(std::memory_order_relaxed)) return;
-      if (!enter()) continue;
-      set_float_mode(float_mode_);
-      take_tasks(self);
-      if (gate_.fetch_sub(1) == 1) gate_.notify_one();
+      bool done = false;
+      while (!done && enter()) {
+        // On one CPU with the caller it would only take the caller's time. The kernel often wakes a
+        // thread where it was woken from.
+        if (current_cpu() == cpu_) leave_cpu(cpu_);
+        set_float_mode(float_mode_);
+        done = take_tasks(self, [&] { return turn.lasts(); });
+        if (gate_.fetch_sub(1) == 1) gate_.notify_one();
+        if (!done) turn.yield();
+      }
     }
   }
 
@@ -152,6 +176,7 @@ class ThreadPool::Team {
   void (*task_)(void*, std::size_t) = nullptr;
   void* context_ = nullptr;
   std::uint64_t float_mode_ = 0;
+  int cpu_ = -1;  // the caller's
   // kOpen while helpers may come in, and how many are inside; the caller sleeps on it.
   alignas(kCacheLine) std::atomic<std::uint32_t> gate_{0};
   std::vector<Share> shares_;

@@ -83,6 +83,33 @@ TEST(ThreadPool, ThreadsBesideTheCallerWork) {
   EXPECT_EQ(threads.size(), 3u);
 }
 
+// Where helpers are preempted they leave a region between its tasks, and come back to it.
+TEST(ThreadPool, EveryTaskOnceOnCpusThatOthersKeepBusy) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> others;
+  for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i) {
+    others.emplace_back([&] {
+      while (!stop.load(std::memory_order_relaxed)) {
+      }
+    });
+  }
+  {
+    ThreadPool pool(3);
+    for (int round = 0; round < 10; ++round) {
+      std::vector<int> calls(400, 0);
+      pool.run(calls.size(), [&](std::size_t i) {
+        ++calls[i];
+        const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
+        while (std::chrono::steady_clock::now() < end) {
+        }
+      });
+      ASSERT_EQ(calls, std::vector<int>(400, 1)) << "round " << round;
+    }
+  }
+  stop = true;
+  for (std::thread& t : others) t.join();
+}
+
 TEST(ThreadPool, NoMoreThreadsThanCpus) {
   EXPECT_EQ(ThreadPool(8, 3).threads(), 3);
   EXPECT_EQ(ThreadPool(2, 8).threads(), 2);
