@@ -17,9 +17,6 @@ constexpr std::size_t kThreadBytes = 32 * 1024;
 /// Each thread has up to kTasks, so that others can help it; but whoever does finds the lines in
 /// another core's cache, so that a task is never smaller than this.
 constexpr std::size_t kTaskBytes = 128 * 1024, kTasks = 4;
-/// Non-temporal stores pay from here on at the latest: most programs have other use for a
-/// cache that is larger.
-constexpr std::int64_t kHugeBytes = 32 << 20;
 /// What several nests write before they go on.
 constexpr std::size_t kSliceBytes = 32 * 1024;
 
@@ -60,8 +57,7 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
   set_map(map, src, dst);
   // Source and destination do not fit into the L2 together.
   const auto large_from = static_cast<std::size_t>(2 * tuning_.caches.l2);
-  const auto huge_from =
-      options.huge_from.value_or(static_cast<std::size_t>(std::min(tuning_.caches.l3, kHugeBytes)));
+  const auto huge_from = options.huge_from.value_or(static_cast<std::size_t>(tuning_.huge_from()));
   size_ = dst_size_ >= huge_from ? Size::huge : dst_size_ >= large_from ? Size::large : Size::small;
   cast_ = mapped_ || src_dtype != dst_dtype;
   alias_ = !cast_ && src.same_bytes(dst);

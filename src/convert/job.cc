@@ -115,7 +115,9 @@ void choose_across(Job& job, Pool& pool) noexcept {
 /// What a unit may touch that is walked a few rows or columns at a time, of `all` bytes.
 std::int64_t most_of_panels(std::int64_t all, const Tuning& tuning) noexcept {
   const std::int64_t room = std::min(tuning.caches.l2 / kPartOfL2, all / kPartOfAll);
-  return std::clamp(room, kMostBytes, kMostOfPanels);
+  // Of what is written by non-temporal stores only the source has to stay in L2.
+  const bool beyond = all >= tuning.huge_from() && room > kMostOfPanels;
+  return beyond ? room : std::clamp(room, kMostBytes, kMostOfPanels);
 }
 
 std::int64_t most_of_streams(std::int64_t all) noexcept {
@@ -156,6 +158,9 @@ std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all,
   constexpr std::int64_t kHalfPage = 2048;
   const std::int64_t distance = job.b.loops[0].is;
   const bool both = distance % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
+  // One panel is all: no line is met twice.
+  const bool one = std::min(job.a.n, job.b.n) * job.dst_bytes <= kLine;
+  if (panels && one && !both) return most_of_streams(all);
   if (!panels || both || crowded(distance, kLine / job.src_bytes)) return kMostBytes;
   return most_of_panels(all, tuning);
 }

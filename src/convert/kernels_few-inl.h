@@ -273,30 +273,96 @@ void part_columns(const TransposeBlock& t) {
   }
 }
 
-/// Eight columns of 4 bytes whose rows follow each other without a gap: half a square.
-inline void part_eight(const TransposeBlock& t) {
-  const TileTag<4, kBlocks> d;
-  using V = hn::Vec<TileTag<4, kBlocks> >;
-  constexpr std::int64_t kRow = 32;
-  const bool ahead = t.tuning->prefetch_for_write;
-  for (std::int64_t next = 0; next < t.nb; next += 16) {
-    const std::int64_t b = std::min(next, t.nb - 16);
-    const Byte* from = t.row(0) + b * kRow;
-    V x[2][4];
-    HWY_UNROLL(4)
-    for (int k = 0; k < 4; ++k, from += kRow) {
-      const __m512i y = two_rows(from, from + 4 * kRow),
-                    z = two_rows(from + 8 * kRow, from + 12 * kRow);
-      x[0][k] = V{_mm512_shuffle_i32x4(y, z, 0x88)};
-      x[1][k] = V{_mm512_shuffle_i32x4(y, z, 0xdd)};
-    }
-    HWY_UNROLL(2)
-    for (int half = 0; half < 2; ++half) {
-      shuffle_rows<4>(d, x[half]);
-      HWY_UNROLL(4)
-      for (int k = 0; k < 4; ++k) write(x[half][k], d, t.column(4 * half + k) + b * 4, ahead);
-    }
+/// Orders of the lanes of two registers, one behind the other.
+template <int E>
+struct Lanes {
+  static constexpr int kCount = 64 / E;
+  using Order = std::array<typename Element<E>::Type, kCount>;
+
+  static constexpr Order make(int (*from)(int i)) {
+    Order out{};
+    for (int i = 0; i < kCount; ++i)
+      out[static_cast<std::size_t>(i)] = static_cast<typename Element<E>::Type>(from(i));
+    return out;
   }
+
+  /// Lanes of either in turn, from the beginning or from the middle.
+  alignas(64) static constexpr Order kLow = make([](int i) { return i % 2 * kCount + i / 2; });
+  alignas(64) static constexpr Order kHigh = make([](int i) {
+    return i % 2 * kCount + i / 2 + kCount / 2;
+  });
+  alignas(64) static constexpr Order kEven = make([](int i) { return 2 * i; });
+  alignas(64) static constexpr Order kOdd = make([](int i) { return 2 * i + 1; });
+};
+
+template <int E>
+HWY_INLINE __m512i permute(__m512i x, __m512i order, __m512i y) {
+  if constexpr (E == 2) return _mm512_permutex2var_epi16(x, order, y);
+  if constexpr (E == 4) return _mm512_permutex2var_epi32(x, order, y);
+  if constexpr (E == 8) return _mm512_permutex2var_epi64(x, order, y);
+}
+
+/// kN rows whose columns follow each other without a gap, in as many perfect shuffles as kN has
+/// binary digits.
+template <int E, int kN>
+void join_lanes(const TransposeBlock& t) {
+  constexpr int kCount = Lanes<E>::kCount;
+  const __m512i low = _mm512_load_si512(Lanes<E>::kLow.data()),
+                high = _mm512_load_si512(Lanes<E>::kHigh.data());
+  const Byte* rows[kN];
+  for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
+  Byte* const first = t.column(0);
+  const bool ahead = t.tuning->prefetch_for_write;
+  in_squares<kCount>(0, t.na, t.na, [&](std::int64_t a) HWY_ATTR {
+    Byte* const to = first + a * kN * E;
+    if (ahead) prefetch_ahead(to, kN * 64);
+    __m512i x[kN], y[kN];
+    HWY_UNROLL(16)
+    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(rows[k] + a * E);
+    HWY_UNROLL(4)
+    for (int round = 1; round < kN; round *= 2) {
+      HWY_UNROLL(8)
+      for (int k = 0; k < kN / 2; ++k) {
+        y[2 * k] = permute<E>(x[k], low, x[k + kN / 2]);
+        y[2 * k + 1] = permute<E>(x[k], high, x[k + kN / 2]);
+      }
+      HWY_UNROLL(16)
+      for (int k = 0; k < kN; ++k) x[k] = y[k];
+    }
+    HWY_UNROLL(16)
+    for (int k = 0; k < kN; ++k) _mm512_storeu_si512(to + k * 64, x[k]);
+  });
+}
+
+/// kN columns whose rows follow each other without a gap: the shuffles undone.
+template <int E, int kN>
+void part_lanes(const TransposeBlock& t) {
+  constexpr int kCount = Lanes<E>::kCount;
+  const __m512i even = _mm512_load_si512(Lanes<E>::kEven.data()),
+                odd = _mm512_load_si512(Lanes<E>::kOdd.data());
+  const hn::FixedTag<typename Element<E>::Type, kCount> d;
+  Byte* to[kN];
+  for (int k = 0; k < kN; ++k) to[k] = t.column(k);
+  const Byte* const first = t.row(0);
+  const bool ahead = t.tuning->prefetch_for_write;
+  in_squares<kCount>(0, t.nb, t.nb, [&](std::int64_t b) HWY_ATTR {
+    const Byte* const from = first + b * kN * E;
+    __m512i x[kN], y[kN];
+    HWY_UNROLL(16)
+    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(from + k * 64);
+    HWY_UNROLL(4)
+    for (int round = 1; round < kN; round *= 2) {
+      HWY_UNROLL(8)
+      for (int k = 0; k < kN / 2; ++k) {
+        y[k] = permute<E>(x[2 * k], even, x[2 * k + 1]);
+        y[k + kN / 2] = permute<E>(x[2 * k], odd, x[2 * k + 1]);
+      }
+      HWY_UNROLL(16)
+      for (int k = 0; k < kN; ++k) x[k] = y[k];
+    }
+    HWY_UNROLL(16)
+    for (int k = 0; k < kN; ++k) write(hn::Vec<decltype(d)>{x[k]}, d, to[k] + b * E, ahead);
+  });
 }
 
 /// Two rows of elements of 16 bytes, whose columns follow each other without a gap.
@@ -304,25 +370,67 @@ inline void join_blocks(const TransposeBlock& t) {
   const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
                 high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   const Byte *const first = t.row(0), *const second = t.row(1);
-  for (std::int64_t next = 0; next < t.na; next += 4) {
-    const std::int64_t a = std::min(next, t.na - 4);
+  Byte* const column = t.cols[0];
+  in_squares<4>(0, t.na, t.na, [&](std::int64_t a) HWY_ATTR {
     const __m512i x = _mm512_loadu_si512(first + a * 16), y = _mm512_loadu_si512(second + a * 16);
-    Byte* const to = t.cols[0] + a * 32;
+    Byte* const to = column + a * 32;
     _mm512_storeu_si512(to, _mm512_permutex2var_epi64(x, low, y));
     _mm512_storeu_si512(to + 64, _mm512_permutex2var_epi64(x, high, y));
-  }
+  });
 }
 
 /// Two columns of elements of 16 bytes, whose rows follow each other without a gap.
 inline void part_blocks(const TransposeBlock& t) {
   Byte *const first = t.column(0), *const second = t.column(1);
-  for (std::int64_t next = 0; next < t.nb; next += 4) {
-    const std::int64_t b = std::min(next, t.nb - 4);
-    const Byte* const from = t.row(0) + b * 32;
+  const Byte* const row = t.row(0);
+  in_squares<4>(0, t.nb, t.nb, [&](std::int64_t b) HWY_ATTR {
+    const Byte* const from = row + b * 32;
     const __m512i x = _mm512_loadu_si512(from), y = _mm512_loadu_si512(from + 64);
     _mm512_storeu_si512(first + b * 16, _mm512_shuffle_i32x4(x, y, 0x88));
     _mm512_storeu_si512(second + b * 16, _mm512_shuffle_i32x4(x, y, 0xdd));
-  }
+  });
+}
+#endif
+
+#if HWY_TARGET <= HWY_AVX2
+/// As many rows as a square has; columns follow each other without a gap.
+template <int E, Writing kWriting>
+void join_squares_as(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kBlocks * 16 / E, kColumn = kN * E;
+  const Byte* rows[kN];
+  for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
+  Byte* const to = t.column(0);
+  const bool ahead = kWriting == Writing::plain && t.tuning->prefetch_for_write;
+  in_squares<kN>(0, t.na, t.na, [&](std::int64_t a) HWY_ATTR {
+    if (ahead) prefetch_ahead(to + a * kColumn, kN * kColumn);
+    square<E, kWriting>(AnyRows<16 / E>{rows, a * E}, to + a * kColumn, kColumn);
+  });
+}
+
+template <int E>
+void join_squares(const TransposeBlock& t) {
+  can_stream(t, t.column(0), kBlocks * 16) ? join_squares_as<E, Writing::stream>(t)
+                                           : join_squares_as<E, Writing::plain>(t);
+}
+
+/// As many columns, at equal distances, as a square has; rows follow each other without a gap.
+template <int E, Writing kWriting>
+void part_squares_as(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kBlocks * 16 / E, kRow = kN * E;
+  const std::int64_t stride = t.col_stride;
+  const Byte* const from = t.row(0);
+  Byte* const to = t.column(0);
+  in_squares<kN>(0, t.nb, t.nb, [&](std::int64_t b) HWY_ATTR {
+    square_of_lines<E, kWriting>(DenseRows<16 / E, kRow>{from + b * kRow}, to + b * E, stride);
+  });
+}
+
+template <int E>
+void part_squares(const TransposeBlock& t) {
+  if (t.nb % (kBlocks * 16 / E) == 0 && can_stream(t, t.column(0), kBlocks * 16))
+    return part_squares_as<E, Writing::stream>(t);
+  t.tuning->prefetch_for_write ? part_squares_as<E, Writing::ahead>(t)
+                               : part_squares_as<E, Writing::plain>(t);
 }
 #endif
 
@@ -429,41 +537,6 @@ void join_words(const TransposeBlock& t) {
     for (int k = 0; k < kRows; k += 2, to += 32)
       write<Writing::plain>(hn::ConcatUpperUpper(d, x[k + 1], x[k]), d, to);
   }
-}
-
-/// As many rows as a square has; columns follow each other without a gap.
-template <int E>
-void join_squares(const TransposeBlock& t) {
-  constexpr std::int64_t kN = kBlocks * 16 / E, kColumn = kN * E;
-  const std::int64_t na = t.na;
-  const Byte* rows[kN];
-  for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
-  Byte* const to = t.column(0);
-  const bool ahead = t.tuning->prefetch_for_write;
-  for (std::int64_t next = 0; next < na; next += kN) {
-    const std::int64_t a = std::min(next, na - kN);
-    if (ahead) prefetch_ahead(to + a * kColumn, kN * kColumn);
-    square<E, Writing::plain>(AnyRows<16 / E>{rows, a * E}, to + a * kColumn, kColumn);
-  }
-}
-
-/// As many columns, at equal distances, as a square has; rows follow each other without a gap.
-template <int E, Writing kWriting>
-void part_squares_as(const TransposeBlock& t) {
-  constexpr std::int64_t kN = kBlocks * 16 / E, kRow = kN * E;
-  const std::int64_t nb = t.nb, stride = t.col_stride;
-  const Byte* const from = t.row(0);
-  Byte* const to = t.column(0);
-  for (std::int64_t next = 0; next < nb; next += kN) {
-    const std::int64_t b = std::min(next, nb - kN);
-    square<E, kWriting>(DenseRows<16 / E, kRow>{from + b * kRow}, to + b * E, stride);
-  }
-}
-
-template <int E>
-void part_squares(const TransposeBlock& t) {
-  t.tuning->prefetch_for_write ? part_squares_as<E, Writing::ahead>(t)
-                               : part_squares_as<E, Writing::plain>(t);
 }
 #endif
 

@@ -38,7 +38,7 @@ class Transposes {
     rows_[count_++] = {name, number, fits, run};
   }
 
-  std::array<TransposeKernel, 16> rows_{};
+  std::array<TransposeKernel, 24> rows_{};
   std::size_t count_ = 0;
 };
 
@@ -91,10 +91,11 @@ bool fits_columns(const TransposeBlock& t) {
   return dense_rows<E>(t) && t.na == kColumns;
 }
 
-/// As many rows as a square has, at equal distances.
+/// As many rows as a square has, at equal distances that don't crowd the same sets of the cache.
 template <int E>
 bool fits_square_rows(const TransposeBlock& t) {
-  return dense_columns<E>(t) && t.nb == kVector<E> && t.row_stride != 0;
+  return dense_columns<E>(t) && t.nb == kVector<E> && t.row_stride != 0 &&
+         !crowded(t.row_stride, t.nb + 1);
 }
 
 /// As many columns as a square has, at equal distances.
@@ -135,6 +136,14 @@ constexpr Transposes<E>::Transposes() {
   if constexpr (E == 1) add("join", Number::rows, fits_interleave<E, 16>, join_words<E, 16>);
   if constexpr (E == 1) add("part", Number::columns, fits_columns<E, 8>, part_bytes);
 #endif
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (E == 2 || E == 4) {
+    add("join", Number::rows, fits_interleave<E, 8>, join_lanes<E, 8>);
+    add("part", Number::columns, fits_columns<E, 8>, part_lanes<E, 8>);
+  }
+  if constexpr (E == 2) add("part", Number::columns, fits_columns<E, 16>, part_lanes<E, 16>);
+  if constexpr (E == 8) add("part", Number::columns, fits_columns<E, 4>, part_lanes<E, 4>);
+#endif
   if constexpr (!parted && E == 1)
     add("spread", Number::columns, fits_few_columns<E, 2>, few_columns<E, 8>);
   if constexpr (!parted && E <= 2)
@@ -150,11 +159,9 @@ constexpr Transposes<E>::Transposes() {
     add("join", Number::rows, fits_interleave<E, 5>, join_rows<5>);
     add("join", Number::rows, fits_interleave<E, 6>, join_rows<6>);
     add("join", Number::rows, fits_interleave<E, 7>, join_rows<7>);
-    add("join", Number::rows, fits_interleave<E, 8>, join_rows<8>);
     add("part", Number::columns, fits_columns<E, 5>, part_columns<5>);
     add("part", Number::columns, fits_columns<E, 6>, part_columns<6>);
     add("part", Number::columns, fits_columns<E, 7>, part_columns<7>);
-    add("part", Number::columns, fits_columns<E, 8>, part_eight);
   }
   if constexpr (E == 16) {
     add("join", Number::rows, fits_interleave<E, 2>, join_blocks);
@@ -168,8 +175,11 @@ constexpr Transposes<E>::Transposes() {
     add("part", Number::columns, fits_columns<E, 2>, part_blocks<2>);
     add("part", Number::columns, fits_columns<E, 4>, part_blocks<4>);
   }
-  if constexpr (E == 4) add("join", Number::rows, fits_square_rows<E>, join_squares<E>);
-  if constexpr (E == 4 || E == 8)
+#endif
+#if HWY_TARGET <= HWY_AVX2
+  constexpr bool squares = kBlocks == 2 ? E == 4 : E >= 4;
+  if constexpr (squares) add("join", Number::rows, fits_square_rows<E>, join_squares<E>);
+  if constexpr (squares || E == 8)
     add("part", Number::columns, fits_square_columns<E>, part_squares<E>);
 #endif
   constexpr bool joined = HWY_TARGET <= HWY_AVX3 && E == 4;

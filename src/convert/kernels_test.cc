@@ -38,6 +38,7 @@ TEST(ConvertKernels, NamesItsKernel) {
 }
 
 TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
+  constexpr std::int64_t kFarStride = 4096 + kLine;  // and not in the same sets of a cache
   for (const std::int64_t target : instruction_sets()) {
     use_instruction_set(target);
     std::set<const void*> all, chosen;
@@ -51,8 +52,8 @@ TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
           block.na = na;
           block.nb = nb;
           for (const bool dense : {false, true}) {
-            block.row_stride = dense ? na * element : 4096;
-            block.col_stride = dense ? 4096 : nb * element;
+            block.row_stride = dense ? na * element : kFarStride;
+            block.col_stride = dense ? kFarStride : nb * element;
             const TransposeKernel& row = choose(kernels(), element, block);
             EXPECT_TRUE(row.fits(block)) << row.name << ", " << na << " by " << nb;
             chosen.insert(&row);
@@ -171,8 +172,7 @@ TEST(ConversionTuning, ExplainsWhatMoves) {
   };
   EXPECT_EQ(explain("n c h w", "n c h w", DType::f32),
             "the bytes are the same on both sides: nothing moves\n");
-  EXPECT_NE(explain("n c h w", "n c/16 h w c%16", DType::f32).find("transpose: "),
-            std::string::npos);
+  EXPECT_NE(explain("n c h w", "n h w c", DType::f32).find("transpose: "), std::string::npos);
   EXPECT_NE(explain("n c h w", "n c h w", DType::u8).find("cast: "), std::string::npos);
   EXPECT_NE(explain("n c h w", "n h w c", DType::f16).find("of 4 bytes, written as 2 bytes"),
             std::string::npos);

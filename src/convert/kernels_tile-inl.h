@@ -82,6 +82,10 @@ struct AnyRows {
 
   HWY_INLINE void step_row() {}
 
+  HWY_INLINE const Byte* line(int k) const { return rows[k] + offset; }
+
+  HWY_INLINE void next_lines() { rows += kL; }
+
   HWY_INLINE void next_columns() { offset += 16; }
 
   HWY_INLINE void first_row() {}
@@ -120,6 +124,16 @@ struct EvenRows {
 #endif
   }
 
+  /// Of the first kL rows, and the kL behind them: all rows in their order.
+  HWY_INLINE const Byte* line(int k) const { return p0 + k * stride; }
+
+  HWY_INLINE void next_lines() {
+    p0 += kL * stride;
+#if defined(__GNUC__)
+    asm("" : "+r"(p0));
+#endif
+  }
+
   HWY_INLINE void next_columns() { skip(16); }
 
   HWY_INLINE void first_row() { row = 0; }
@@ -140,6 +154,10 @@ struct DenseRows {
   HWY_INLINE const Byte* at(int k, int block) const { return first + (block * kL + k) * kBytes; }
 
   HWY_INLINE void step_row() {}
+
+  HWY_INLINE const Byte* line(int k) const { return first + k * kBytes; }
+
+  HWY_INLINE void next_lines() { first += kL * kBytes; }
 };
 
 /// Even rows whose 16 bytes are put into another order.

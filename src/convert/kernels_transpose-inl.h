@@ -192,6 +192,44 @@ HWY_INLINE void square(Rows rows, Byte* to, std::int64_t stride) {
   }
 }
 
+/// The same for rows near each other: whole lines in their order, which takes more shuffles and
+/// fewer loads.
+template <int E, Writing kWriting, class Rows>
+HWY_INLINE void square_of_lines(Rows rows, Byte* to, std::int64_t stride) {
+#if HWY_TARGET <= HWY_AVX3
+  constexpr int kL = 16 / E;
+  using T = typename Element<E>::Type;
+  const TileTag<E, kBlocks> d;
+  using V = hn::Vec<TileTag<E, kBlocks> >;
+  V x[kBlocks][kL];
+  HWY_UNROLL(4)
+  for (int block = 0; block < kBlocks; ++block) {
+    HWY_UNROLL(4)
+    for (int k = 0; k < kL; ++k) {
+      x[block][k] = hn::LoadU(d, reinterpret_cast<const T*>(rows.line(k)));
+      asm("" : "+v"(x[block][k].raw));  // once: compilers would load it for each of its uses
+    }
+    if constexpr (kL > 1) shuffle_rows<kL>(d, x[block]);
+    rows.next_lines();
+  }
+  // The 16 bytes g of x[block][k] are kL rows of column g * kL + k.
+  const auto low = [](V p, V q) HWY_ATTR { return V{_mm512_shuffle_i32x4(p.raw, q.raw, 0x88)}; };
+  const auto high = [](V p, V q) HWY_ATTR { return V{_mm512_shuffle_i32x4(p.raw, q.raw, 0xdd)}; };
+  HWY_UNROLL(4)
+  for (int k = 0; k < kL; ++k, to += stride) {
+    const V even0 = low(x[0][k], x[1][k]), odd0 = high(x[0][k], x[1][k]),
+            even1 = low(x[2][k], x[3][k]), odd1 = high(x[2][k], x[3][k]);
+    write<kWriting>(low(even0, even1), d, to);
+    write<kWriting>(low(odd0, odd1), d, to + kL * stride);
+    write<kWriting>(high(even0, even1), d, to + 2 * kL * stride);
+    write<kWriting>(high(odd0, odd1), d, to + 3 * kL * stride);
+    asm("" ::: "memory");  // stores between shuffles: compilers would put all of them at the end
+  }
+#else
+  square<E, kWriting>(rows, to, stride);
+#endif
+}
+
 /// Lines of so many rows at this distance that fall into one set of a cache, whose sets repeat at
 /// `span` bytes, are more than the ways of the set.
 inline bool crowds(std::int64_t span, int ways, std::int64_t distance, std::int64_t rows) {
@@ -396,6 +434,14 @@ inline bool for_panels(const TransposeBlock& t) {
          (t.col_stride % kLine == 0 && (16 * kBlocks == kLine || t.row_stride <= t.col_stride));
 }
 
+/// Calls f(i) for [first, end) in steps of kN; the last of them ends with the n that there are.
+template <std::int64_t kN, class F>
+HWY_INLINE void in_squares(std::int64_t first, std::int64_t end, std::int64_t n, const F& f) {
+  std::int64_t i = first;
+  for (; i + kN <= n && i < end; i += kN) f(i);
+  if (i < end) f(n - kN);
+}
+
 /// The square that begins at column a and row b.
 template <int E, Writing kWriting, bool kEven>
 HWY_INLINE void square_at(const Byte* const* rows, std::int64_t distance, Byte* columns,
@@ -405,6 +451,22 @@ HWY_INLINE void square_at(const Byte* const* rows, std::int64_t distance, Byte* 
     square<E, kWriting>(EvenRows<16 / E>(rows[0] + b * distance + a * E, distance), to, stride);
   } else {
     square<E, kWriting>(AnyRows<16 / E>{rows + b, a * E}, to, stride);
+  }
+}
+
+/// Panels of as many columns as a square has, each to the end of the block before the next.
+template <int E, Writing kWriting>
+HWY_NOINLINE void panels_of_columns(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kBlocks * 16 / E;
+  const std::int64_t nb = t.nb, distance = t.row_stride, stride = t.col_stride;
+  for (std::int64_t first = 0; first < t.na; first += kN) {
+    const std::int64_t a = std::min(first, t.na - kN);
+    const Byte* const from = t.rows[0] + a * E;
+    Byte* const to = t.cols[0] + a * stride;
+    in_squares<kN>(0, nb, nb, [&](std::int64_t b) HWY_ATTR {
+      square_of_lines<E, kWriting>(EvenRows<16 / E>(from + b * distance, distance), to + b * E,
+                                   stride);
+    });
   }
 }
 
@@ -428,6 +490,7 @@ void panels(const TransposeBlock& t) {
     }
   } else {
     const std::int64_t panel = round_up(streams_of(*t.tuning, stride, kN), kN);
+    if (kEven && panel == kN) return panels_of_columns<E, kWriting>(t);
     for (std::int64_t first = 0; first < na; first += panel) {
       const std::int64_t end = std::min(first + panel, na);
       for (std::int64_t b = 0; b < nb; b += kN) {
@@ -449,6 +512,9 @@ void bands(const TransposeBlock& t) {
   if constexpr (kBlocks > 1 && kB == kBlocks && E >= 4) {
     if (t.tuning->streams > 0 && t.na >= kL * kB && t.nb >= kL * kB && for_panels(t)) {
       const bool ahead = t.tuning->prefetch_for_write;
+      if (t.nb % (kL * kB) == 0 && can_stream(t, t.cols[0], kB * 16))
+        return t.row_stride == 0 ? panels<E, Writing::stream, false>(t)
+                                 : panels<E, Writing::stream, true>(t);
       if (t.row_stride == 0)
         return ahead ? panels<E, Writing::ahead, false>(t) : panels<E, Writing::plain, false>(t);
       return ahead ? panels<E, Writing::ahead, true>(t) : panels<E, Writing::plain, true>(t);

@@ -2,6 +2,9 @@
 // What conversions assume of the machine that they run on.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "base/caches.h"
 #include "stowage/convert.h"
 
@@ -10,6 +13,12 @@ namespace stowage::conversion {
 /// Any values give the same bytes; they decide how fast.
 struct Tuning : ConversionTuning {
   Caches caches = host_caches();
+
+  /// Destinations from so many bytes on are written with non-temporal stores: source and
+  /// destination do not fit into L3 together, or leave nothing of it to other programs.
+  std::int64_t huge_from() const noexcept {
+    return std::min<std::int64_t>(caches.l3 / 2, std::int64_t{32} << 20);
+  }
 };
 
 /// What new conversions use.
