@@ -139,11 +139,12 @@ const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
   return choose(kernels(), element, block);
 }
 
-/// Whether a few rows or columns are walked together, each of their lines once.
-bool one_pass(const Job& job) noexcept {
+/// Whether a few rows or columns are walked together, each of their lines once; `panels`: those of
+/// a line or less are.
+bool one_pass(const Job& job, bool panels) noexcept {
   constexpr std::int64_t kTile = 16;  // bytes of a row
   if (std::min(job.a.n, job.b.n) * job.dst_bytes > kLine) return false;
-  return job.a.n * job.src_bytes <= kTile ||
+  return panels || job.a.n * job.src_bytes <= kTile ||
          kernel_for(job.dst_bytes, job.a.n, job.b.n, even_stride(job.b, &Loop::is),
                     even_stride(job.a, &Loop::os))
                  .number != TransposeKernel::Number::element;
@@ -152,16 +153,13 @@ bool one_pass(const Job& job) noexcept {
 /// Of a transposition that moves `all` bytes.
 std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all,
                         const Tuning& tuning) noexcept {
-  if (!cast && one_pass(job)) return most_of_streams(all);
-  const bool panels = !cast && tuning.streams > 0 && job.dst_bytes >= 4;
   // Rows that crowd a few sets are copied first, as many as there is room for.
   constexpr std::int64_t kHalfPage = 2048;
   const std::int64_t distance = job.b.loops[0].is;
   const bool both = distance % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
-  // One panel is all: no line is met twice.
-  const bool one = std::min(job.a.n, job.b.n) * job.dst_bytes <= kLine;
-  if (panels && one && !both) return most_of_streams(all);
-  if (!panels || both || crowded(distance, kLine / job.src_bytes)) return kMostBytes;
+  const bool panels = !cast && !both && tuning.streams > 0 && job.dst_bytes >= 4;
+  if (!cast && one_pass(job, panels)) return most_of_streams(all);
+  if (!panels || crowded(distance, kLine / job.src_bytes)) return kMostBytes;
   return most_of_panels(all, tuning);
 }
 

@@ -313,7 +313,7 @@ void join_lanes(const TransposeBlock& t) {
   for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
   Byte* const first = t.column(0);
   const bool ahead = t.tuning->prefetch_for_write;
-  in_squares<kCount>(0, t.na, t.na, [&](std::int64_t a) HWY_ATTR {
+  in_steps<kCount>(t.na, [&](std::int64_t a) HWY_ATTR {
     Byte* const to = first + a * kN * E;
     if (ahead) prefetch_ahead(to, kN * 64);
     __m512i x[kN], y[kN];
@@ -345,7 +345,7 @@ void part_lanes(const TransposeBlock& t) {
   for (int k = 0; k < kN; ++k) to[k] = t.column(k);
   const Byte* const first = t.row(0);
   const bool ahead = t.tuning->prefetch_for_write;
-  in_squares<kCount>(0, t.nb, t.nb, [&](std::int64_t b) HWY_ATTR {
+  in_steps<kCount>(t.nb, [&](std::int64_t b) HWY_ATTR {
     const Byte* const from = first + b * kN * E;
     __m512i x[kN], y[kN];
     HWY_UNROLL(16)
@@ -371,7 +371,7 @@ inline void join_blocks(const TransposeBlock& t) {
                 high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   const Byte *const first = t.row(0), *const second = t.row(1);
   Byte* const column = t.cols[0];
-  in_squares<4>(0, t.na, t.na, [&](std::int64_t a) HWY_ATTR {
+  in_steps<4>(t.na, [&](std::int64_t a) HWY_ATTR {
     const __m512i x = _mm512_loadu_si512(first + a * 16), y = _mm512_loadu_si512(second + a * 16);
     Byte* const to = column + a * 32;
     _mm512_storeu_si512(to, _mm512_permutex2var_epi64(x, low, y));
@@ -383,7 +383,7 @@ inline void join_blocks(const TransposeBlock& t) {
 inline void part_blocks(const TransposeBlock& t) {
   Byte *const first = t.column(0), *const second = t.column(1);
   const Byte* const row = t.row(0);
-  in_squares<4>(0, t.nb, t.nb, [&](std::int64_t b) HWY_ATTR {
+  in_steps<4>(t.nb, [&](std::int64_t b) HWY_ATTR {
     const Byte* const from = row + b * 32;
     const __m512i x = _mm512_loadu_si512(from), y = _mm512_loadu_si512(from + 64);
     _mm512_storeu_si512(first + b * 16, _mm512_shuffle_i32x4(x, y, 0x88));
@@ -401,7 +401,7 @@ void join_squares_as(const TransposeBlock& t) {
   for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
   Byte* const to = t.column(0);
   const bool ahead = kWriting == Writing::plain && t.tuning->prefetch_for_write;
-  in_squares<kN>(0, t.na, t.na, [&](std::int64_t a) HWY_ATTR {
+  in_steps<kN>(t.na, [&](std::int64_t a) HWY_ATTR {
     if (ahead) prefetch_ahead(to + a * kColumn, kN * kColumn);
     square<E, kWriting>(AnyRows<16 / E>{rows, a * E}, to + a * kColumn, kColumn);
   });
@@ -420,7 +420,7 @@ void part_squares_as(const TransposeBlock& t) {
   const std::int64_t stride = t.col_stride;
   const Byte* const from = t.row(0);
   Byte* const to = t.column(0);
-  in_squares<kN>(0, t.nb, t.nb, [&](std::int64_t b) HWY_ATTR {
+  in_steps<kN>(t.nb, [&](std::int64_t b) HWY_ATTR {
     square_of_lines<E, kWriting>(DenseRows<16 / E, kRow>{from + b * kRow}, to + b * E, stride);
   });
 }

@@ -91,7 +91,8 @@ bool fits_columns(const TransposeBlock& t) {
   return dense_rows<E>(t) && t.na == kColumns;
 }
 
-/// As many rows as a square has, at equal distances that don't crowd the same sets of the cache.
+/// As many rows as a square has, at equal distances; their lines and the one that is written do not
+/// crowd the same sets of the cache.
 template <int E>
 bool fits_square_rows(const TransposeBlock& t) {
   return dense_columns<E>(t) && t.nb == kVector<E> && t.row_stride != 0 &&

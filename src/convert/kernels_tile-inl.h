@@ -82,10 +82,6 @@ struct AnyRows {
 
   HWY_INLINE void step_row() {}
 
-  HWY_INLINE const Byte* line(int k) const { return rows[k] + offset; }
-
-  HWY_INLINE void next_lines() { rows += kL; }
-
   HWY_INLINE void next_columns() { offset += 16; }
 
   HWY_INLINE void first_row() {}

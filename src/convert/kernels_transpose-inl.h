@@ -434,12 +434,12 @@ inline bool for_panels(const TransposeBlock& t) {
          (t.col_stride % kLine == 0 && (16 * kBlocks == kLine || t.row_stride <= t.col_stride));
 }
 
-/// Calls f(i) for [first, end) in steps of kN; the last of them ends with the n that there are.
+/// Calls f(i) for kN of n at a time, at least kN; the last kN overlap those before where they must.
 template <std::int64_t kN, class F>
-HWY_INLINE void in_squares(std::int64_t first, std::int64_t end, std::int64_t n, const F& f) {
-  std::int64_t i = first;
-  for (; i + kN <= n && i < end; i += kN) f(i);
-  if (i < end) f(n - kN);
+HWY_INLINE void in_steps(std::int64_t n, const F& f) {
+  std::int64_t i = 0;
+  for (; i + kN <= n; i += kN) f(i);
+  if (i < n) f(n - kN);
 }
 
 /// The square that begins at column a and row b.
@@ -463,7 +463,7 @@ HWY_NOINLINE void panels_of_columns(const TransposeBlock& t) {
     const std::int64_t a = std::min(first, t.na - kN);
     const Byte* const from = t.rows[0] + a * E;
     Byte* const to = t.cols[0] + a * stride;
-    in_squares<kN>(0, nb, nb, [&](std::int64_t b) HWY_ATTR {
+    in_steps<kN>(nb, [&](std::int64_t b) HWY_ATTR {
       square_of_lines<E, kWriting>(EvenRows<16 / E>(from + b * distance, distance), to + b * E,
                                    stride);
     });
