@@ -16,7 +16,7 @@ constexpr std::int64_t kMostBytes = 16384, kRunBytes = 16384;
 /// The same where the unit is walked a few rows or columns at a time: the longer they go on, the
 /// further hardware prefetchers run ahead. Still not more than this part of the L2 and of the
 /// whole.
-constexpr std::int64_t kMostOfPanels = 65536, kPartOfL2 = 4, kPartOfAll = 8;
+constexpr std::int64_t kMostOfPanels = 131072, kPartOfL2 = 4, kPartOfAll = 8;
 
 /// The same where no line is met twice: only what finding a unit takes counts, some 100 ns.
 constexpr std::int64_t kMostOfStreams = 262144;
@@ -157,7 +157,8 @@ std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all,
   constexpr std::int64_t kHalfPage = 2048;
   const std::int64_t distance = job.b.loops[0].is;
   const bool both = distance % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
-  const bool panels = !cast && !both && tuning.streams > 0 && job.dst_bytes >= 4;
+  const bool panels =
+      !cast && !both && tuning.streams > 0 && job.dst_bytes >= kernels().least_of_squares;
   if (!cast && one_pass(job, panels)) return most_of_streams(all);
   if (!panels || crowded(distance, kLine / job.src_bytes)) return kMostBytes;
   return most_of_panels(all, tuning);

@@ -172,7 +172,7 @@ HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
 }
 
 #undef STOWAGE_PACKS_FOUR
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+#if HWY_TARGET <= HWY_AVX2 || HWY_TARGET == HWY_SSE4
 #define STOWAGE_PACKS_FOUR 1
 
 /// Four vectors as 8-bit integers in order. Packing saturates, so that only what no i32 holds must
@@ -180,7 +180,22 @@ HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
 template <class T>
 HWY_INLINE void pack_four(const FloatVec (&v)[4], T* p) {
   constexpr bool kSigned = std::is_signed_v<T>;
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX3
+  const auto integers = [&](int i) HWY_ATTR {
+    const __m512 x = v[i].raw, most = _mm512_set1_ps(static_cast<float>(hwy::LimitsMax<T>()));
+    // The minimum with NaN is its second operand.
+    return _mm512_cvtps_epi32(
+        kSigned ? _mm512_maskz_min_ps(_mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), most, x)
+                : _mm512_min_ps(most, x));
+  };
+  const auto pack = [&](int i)
+                        HWY_ATTR { return _mm512_packs_epi32(integers(i), integers(i + 1)); };
+  const __m512i mixed =
+      kSigned ? _mm512_packs_epi16(pack(0), pack(2)) : _mm512_packus_epi16(pack(0), pack(2));
+  const __m512i order =  // packs stay within quarters
+      _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, mixed));
+#elif HWY_TARGET == HWY_AVX2
   const auto integers = [&](int i) HWY_ATTR {
     __m256 x = v[i].raw;  // the minimum with NaN is its second operand
     if (kSigned) x = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));

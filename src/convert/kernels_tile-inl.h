@@ -55,6 +55,9 @@ HWY_INLINE void prefetch_for_write(const Byte* p) {
 #endif
 }
 
+/// Bytes of the narrowest elements that are moved in squares of whole lines.
+inline constexpr int kLeastOfSquares = HWY_MAX_BYTES >= 64 ? 1 : 4;
+
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 
 /// 128-bit blocks of the widest vector.
@@ -195,6 +198,16 @@ HWY_INLINE hn::Vec<TileTag<E, kB> > load_rows(const Rows& rows, int k) {
 #endif
   }
 }
+
+#if HWY_TARGET <= HWY_AVX3
+/// 32 bytes from p, and behind them 32 from q: an insertion from memory does not wait for the
+/// shuffle port.
+HWY_INLINE __m512i load_halves(const Byte* p, const Byte* q) {
+  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q));
+  return _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
+}
+#endif
 
 /// A perfect shuffle of the lanes of kN registers within each 128-bit block.
 template <int kN, class D, class V>

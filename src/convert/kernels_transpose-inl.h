@@ -142,16 +142,6 @@ std::int64_t columns_first(const TransposeBlock& t) {
   return whole * kRows;
 }
 
-#if HWY_TARGET <= HWY_AVX3
-/// 32 bytes of one row, and behind them 32 of another: an insertion from memory does not wait for
-/// the shuffle port.
-HWY_INLINE __m512i two_rows(const Byte* p, const Byte* q) {
-  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-  const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q));
-  return _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
-}
-#endif
-
 /// As many rows as a vector has lanes, and as many columns: each line is read once.
 template <int E, Writing kWriting, class Rows>
 HWY_INLINE void square(Rows rows, Byte* to, std::int64_t stride) {
@@ -175,8 +165,8 @@ HWY_INLINE void square(Rows rows, Byte* to, std::int64_t stride) {
 #if HWY_TARGET <= HWY_AVX3
       HWY_UNROLL(2)
       for (int half = 0; half < 2; ++half) {
-        const __m512i y = two_rows(rows.at(k, 0) + 32 * half, rows.at(k, 1) + 32 * half),
-                      z = two_rows(rows.at(k, 2) + 32 * half, rows.at(k, 3) + 32 * half);
+        const __m512i y = load_halves(rows.at(k, 0) + 32 * half, rows.at(k, 1) + 32 * half),
+                      z = load_halves(rows.at(k, 2) + 32 * half, rows.at(k, 3) + 32 * half);
         x[2 * half][k] = V{_mm512_shuffle_i32x4(y, z, 0x88)};
         x[2 * half + 1][k] = V{_mm512_shuffle_i32x4(y, z, 0xdd)};
       }
@@ -229,6 +219,35 @@ HWY_INLINE void square_of_lines(Rows rows, Byte* to, std::int64_t stride) {
   square<E, kWriting>(rows, to, stride);
 #endif
 }
+
+#if HWY_TARGET <= HWY_AVX3
+/// As many rows as a vector has lanes, and half as many columns: elements of which a square would
+/// take more registers than there are.
+template <int E, Writing kWriting, class Rows>
+HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride) {
+  constexpr int kL = 16 / E;
+  const TileTag<E, kBlocks> d;
+  using V = hn::Vec<TileTag<E, kBlocks> >;
+  V x[2][kL];
+  HWY_UNROLL(2)
+  for (int half = 0; half < 2; ++half) {
+    HWY_UNROLL(16)
+    for (int k = 0; k < kL; ++k) {
+      x[half][k] = V{load_halves(rows.at(k, 2 * half), rows.at(k, 2 * half + 1))};
+      rows.next_row();
+    }
+    rows.first_row();
+    shuffle_rows<kL>(d, x[half]);
+  }
+  // The 16 bytes g of x[half][k] are kL rows of column g % 2 * kL + k.
+  HWY_UNROLL(16)
+  for (int k = 0; k < kL; ++k, to += stride) {
+    const __m512i p = x[0][k].raw, q = x[1][k].raw;
+    write<kWriting>(V{_mm512_shuffle_i32x4(p, q, 0x88)}, d, to);
+    write<kWriting>(V{_mm512_shuffle_i32x4(p, q, 0xdd)}, d, to + kL * stride);
+  }
+}
+#endif
 
 /// Lines of so many rows at this distance that fall into one set of a cache, whose sets repeat at
 /// `span` bytes, are more than the ways of the set.
@@ -442,22 +461,36 @@ HWY_INLINE void in_steps(std::int64_t n, const F& f) {
   if (i < n) f(n - kN);
 }
 
+/// Rows of a square, and columns: as many of wide elements, half as many of narrow ones.
+template <int E>
+constexpr std::int64_t kSquareRows = kBlocks * 16 / E;
+template <int E>
+constexpr std::int64_t kSquareColumns = E < 4 ? kSquareRows<E> / 2 : kSquareRows<E>;
+
+template <int E, Writing kWriting, class Rows>
+HWY_INLINE void any_square(const Rows& rows, Byte* to, std::int64_t stride) {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (E < 4) return half_square<E, kWriting>(rows, to, stride);
+#endif
+  square<E, kWriting>(rows, to, stride);
+}
+
 /// The square that begins at column a and row b.
 template <int E, Writing kWriting, bool kEven>
 HWY_INLINE void square_at(const Byte* const* rows, std::int64_t distance, Byte* columns,
                           std::int64_t stride, std::int64_t a, std::int64_t b) {
   Byte* const to = columns + a * stride + b * E;
   if constexpr (kEven) {
-    square<E, kWriting>(EvenRows<16 / E>(rows[0] + b * distance + a * E, distance), to, stride);
+    any_square<E, kWriting>(EvenRows<16 / E>(rows[0] + b * distance + a * E, distance), to, stride);
   } else {
-    square<E, kWriting>(AnyRows<16 / E>{rows + b, a * E}, to, stride);
+    any_square<E, kWriting>(AnyRows<16 / E>{rows + b, a * E}, to, stride);
   }
 }
 
 /// Panels of as many columns as a square has, each to the end of the block before the next.
 template <int E, Writing kWriting>
 HWY_NOINLINE void panels_of_columns(const TransposeBlock& t) {
-  constexpr std::int64_t kN = kBlocks * 16 / E;
+  constexpr std::int64_t kN = kSquareRows<E>;
   const std::int64_t nb = t.nb, distance = t.row_stride, stride = t.col_stride;
   for (std::int64_t first = 0; first < t.na; first += kN) {
     const std::int64_t a = std::min(first, t.na - kN);
@@ -474,29 +507,33 @@ HWY_NOINLINE void panels_of_columns(const TransposeBlock& t) {
 /// walked to the end of the block before the next.
 template <int E, Writing kWriting, bool kEven>
 void panels(const TransposeBlock& t) {
-  constexpr std::int64_t kN = kBlocks * 16 / E;
+  constexpr std::int64_t kRows = kSquareRows<E>, kColumns = kSquareColumns<E>;
   const std::int64_t na = t.na, nb = t.nb, distance = t.row_stride, stride = t.col_stride;
   const Byte* const* const rows = t.rows;
   Byte* const columns = t.cols[0];
   if (distance > stride || (!kEven && stride <= kNear)) {
-    const std::int64_t panel = rows_of_panel(t, kN);
+    const std::int64_t panel = rows_of_panel(t, kRows);
     for (std::int64_t first = 0; first < nb; first += panel) {
       const std::int64_t end = std::min(first + panel, nb);
-      for (std::int64_t a = 0; a < na; a += kN) {
-        for (std::int64_t b = first; b < end; b += kN)
-          square_at<E, kWriting, kEven>(rows, distance, columns, stride, std::min(a, na - kN),
-                                        std::min(b, nb - kN));
+      for (std::int64_t a = 0; a < na; a += kColumns) {
+        for (std::int64_t b = first; b < end; b += kRows)
+          square_at<E, kWriting, kEven>(rows, distance, columns, stride, std::min(a, na - kColumns),
+                                        std::min(b, nb - kRows));
       }
     }
   } else {
-    const std::int64_t panel = round_up(streams_of(*t.tuning, stride, kN), kN);
-    if (kEven && panel == kN) return panels_of_columns<E, kWriting>(t);
+    // Lines of the source are read once: as many columns as one has elements, or more.
+    constexpr std::int64_t kOfLine = kRows;
+    const std::int64_t panel = round_up(streams_of(*t.tuning, stride, kOfLine), kOfLine);
+    if constexpr (kColumns == kOfLine) {
+      if (kEven && panel == kOfLine) return panels_of_columns<E, kWriting>(t);
+    }
     for (std::int64_t first = 0; first < na; first += panel) {
       const std::int64_t end = std::min(first + panel, na);
-      for (std::int64_t b = 0; b < nb; b += kN) {
-        for (std::int64_t a = first; a < end; a += kN)
-          square_at<E, kWriting, kEven>(rows, distance, columns, stride, std::min(a, na - kN),
-                                        std::min(b, nb - kN));
+      for (std::int64_t b = 0; b < nb; b += kRows) {
+        for (std::int64_t a = first; a < end; a += kColumns)
+          square_at<E, kWriting, kEven>(rows, distance, columns, stride, std::min(a, na - kColumns),
+                                        std::min(b, nb - kRows));
       }
     }
   }
@@ -509,8 +546,8 @@ void bands(const TransposeBlock& t) {
     if (t.nb < kL * kB) return bands<E, kB / 2>(t);
   }
   if (t.nb < kL) return thin_band<E>(t);
-  if constexpr (kBlocks > 1 && kB == kBlocks && E >= 4) {
-    if (t.tuning->streams > 0 && t.na >= kL * kB && t.nb >= kL * kB && for_panels(t)) {
+  if constexpr (kBlocks > 1 && kB == kBlocks && E >= kLeastOfSquares) {
+    if (t.tuning->streams > 0 && t.na >= kSquareColumns<E> && t.nb >= kL * kB && for_panels(t)) {
       const bool ahead = t.tuning->prefetch_for_write;
       if (t.nb % (kL * kB) == 0 && can_stream(t, t.cols[0], kB * 16))
         return t.row_stride == 0 ? panels<E, Writing::stream, false>(t)
@@ -519,6 +556,8 @@ void bands(const TransposeBlock& t) {
         return ahead ? panels<E, Writing::ahead, false>(t) : panels<E, Writing::plain, false>(t);
       return ahead ? panels<E, Writing::ahead, true>(t) : panels<E, Writing::plain, true>(t);
     }
+  }
+  if constexpr (kBlocks > 1 && kB == kBlocks && E >= 4) {
     if (for_squares(t, kL * kB))
       return t.nb % (kL * kB) == 0 && can_stream(t, t.cols[0], kB * 16)
                  ? squares<E, Writing::stream>(t)
