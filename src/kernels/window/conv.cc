@@ -167,22 +167,23 @@ class TableBuilder {
     }
   }
 
-  /// The part of those windows that is in one row of the input; null: of padding. It copies as much
-  /// as the longest run, always: the next row overwrites what was too much.
+  /// The part of those windows that is in one row of the input; null: of padding. Of a window inside
+  /// the input it copies as much as the longest run, always: the next row overwrites what was too
+  /// much.
   void gather_row(const float* row, std::int64_t length, std::int64_t run,
                   float* to) const noexcept {
     const Window& w = c_.w;
-    const std::int64_t end = w.in[2] * c_.in_pixel, step = w.stride[2] * c_.in_pixel;
+    const std::int64_t pitch = gathered(), step = w.stride[2] * c_.in_pixel;
+    const std::int64_t row_end = row == nullptr ? 0 : w.in[2] * c_.in_pixel;
     std::int64_t from = (x_ * w.stride[2] - w.pad_begin[2]) * c_.in_pixel;
-    for (std::int64_t i = 0; i < length; ++i, to += gathered(), from += step) {
-      if (row == nullptr || from >= end || from + run <= 0) {
-        std::fill_n(to, kGatheredRun, 0.0f);
+    for (std::int64_t i = 0; i < length; ++i, to += pitch, from += step) {
+      if (from >= 0 && from + run <= row_end) {
+        std::memcpy(to, row + from, kGatheredRun * sizeof(float));
         continue;
       }
-      const std::int64_t before = std::max<std::int64_t>(-from, 0);
-      std::memcpy(to + before, row + from + before, kGatheredRun * sizeof(float));
-      for (std::int64_t j = 0; j < before; ++j) to[j] = 0;
-      for (std::int64_t j = end - from; j < run; ++j) to[j] = 0;
+      std::fill_n(to, kGatheredRun, 0.0f);
+      const std::int64_t end = std::min(run, row_end - from);
+      for (std::int64_t j = std::max<std::int64_t>(-from, 0); j < end; ++j) to[j] = row[from + j];
     }
   }
 

@@ -383,7 +383,11 @@ struct Division {
 };
 
 Division divide(const Slide& s, std::int64_t planes, std::int64_t rows, int threads) {
-  const std::int64_t tasks = threads > 1 ? 4 * std::int64_t{threads} : 1;
+  // In multiply-adds of a vector: shorter tasks are not worth finding.
+  constexpr std::int64_t kLeastWork = 1024;
+  const std::int64_t work = s.images * planes * s.w.out_pixels() * s.w.taps();
+  const std::int64_t wanted = threads > 1 ? 4 * std::int64_t{threads} : 1;
+  const std::int64_t tasks = std::clamp<std::int64_t>(work / kLeastWork, 1, wanted);
   if (s.in.padded && s.out.padded) {
     return {std::clamp<std::int64_t>(ceil_div(tasks, s.images * planes), 1, rows), planes};
   }
