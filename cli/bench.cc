@@ -18,6 +18,7 @@
 #include "cli/io/file.h"
 #include "cli/layers.h"
 #include "cli/model.h"
+#include "cli/noise_runs.h"
 #include "cli/plan_files.h"
 #include "cli/trace.h"
 #include "stowage/machine.h"
@@ -44,53 +45,6 @@ bool wants_steps(const BenchOptions& options) {
   return options.layers || options.files.any() || !options.trace.empty();
 }
 
-/// Deterministic noise: f32 between -1 and 1, other types 0 or 1, which every index allows.
-class Noise {
- public:
-  void fill(Tensor& tensor) {
-    const auto cells = static_cast<std::size_t>(tensor.mapping().cells());
-    for (std::size_t i = 0; i < cells; ++i) {
-      const std::uint32_t bits = next();
-      switch (tensor.dtype()) {
-        case DType::f32:
-          tensor.as<float>()[i] = real(bits);
-          break;
-        case DType::f64:
-          tensor.as<double>()[i] = real(bits);
-          break;
-        // 1.0 or 0.5 with either sign, without arithmetic on halves.
-        case DType::f16:
-          tensor.as<std::uint16_t>()[i] =
-              static_cast<std::uint16_t>(0x3800 | (bits >> 31) << 15 | (bits >> 20 & 1) << 10);
-          break;
-        case DType::bf16:
-          tensor.as<std::uint16_t>()[i] =
-              static_cast<std::uint16_t>(0x3f00 | (bits >> 31) << 15 | (bits >> 20 & 1) << 7);
-          break;
-        default: {
-          // The low byte of any integer.
-          const auto width = static_cast<std::size_t>(dtype_bytes(tensor.dtype()));
-          tensor.data()[i * width] = static_cast<std::byte>(bits >> 31);
-        }
-      }
-    }
-  }
-
- private:
-  std::uint32_t next() { return state_ = state_ * 1664525u + 1013904223u; }
-
-  static float real(std::uint32_t bits) {
-    return static_cast<float>(bits >> 8) / static_cast<float>(1 << 23) - 1;
-  }
-
-  std::uint32_t state_ = 42;
-};
-
-/// Milliseconds of one run (set_input, run, read_output), and of what of it is not `run`.
-struct Times {
-  double whole = 0, ports = 0;
-};
-
 struct Samples {
   std::vector<double> whole, ports;
   double first = 0;
@@ -107,82 +61,30 @@ double at(std::vector<double> values, double fraction) {
   return values[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+Samples samples_of(const BenchOptions& options, const PlanReport& plan, Session& session) {
+  NoiseRuns runs(plan, session);
+  Samples samples;
+  samples.first = runs.once().whole;
+  for (int i = 1; i < options.warmup; ++i) runs.once();
+  const Stopwatch watch;
+  const auto goes_on = [&](int run) {
+    return options.minutes > 0
+               ? run == 0 || (watch.ms() < options.minutes * 60e3 && run < kMostRuns)
+               : run < options.runs;
+  };
+  for (int i = 0; goes_on(i); ++i) {
+    const NoiseRuns::Times times = runs.once();
+    samples.whole.push_back(times.whole);
+    samples.ports.push_back(times.ports);
+  }
+  samples.steps = runs.profile(std::min(options.runs, wants_steps(options) ? 20 : 5));
+  samples.layers = step_medians(samples.steps);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const bool converts = plan.steps[i].kind == PlanReport::Step::Kind::convert;
+    if (converts) samples.convert += samples.layers[i] / 1e3;
+  }
+  return samples;
 }
-
-class Bench {
- public:
-  Bench(const PlanReport& plan, Session& session) : plan_(plan), session_(session) {
-    Noise noise;
-    for (const PlanReport::Boundary& input : plan.inputs) {
-      inputs_.emplace_back(input.port.dtype, input.port.shape, input.layout);
-      noise.fill(inputs_.back());
-    }
-    for (const PlanReport::Boundary& output : plan.outputs) {
-      outputs_.emplace_back(output.port.dtype, output.port.shape, output.layout);
-    }
-  }
-
-  Samples measure(const BenchOptions& options) {
-    Samples samples;
-    samples.first = once().whole;
-    for (int i = 1; i < options.warmup; ++i) once();
-    const Stopwatch watch;
-    const auto goes_on = [&](int run) {
-      return options.minutes > 0
-                 ? run == 0 || (watch.ms() < options.minutes * 60e3 && run < kMostRuns)
-                 : run < options.runs;
-    };
-    for (int i = 0; goes_on(i); ++i) {
-      const Times times = once();
-      samples.whole.push_back(times.whole);
-      samples.ports.push_back(times.ports);
-    }
-    profile(std::min(options.runs, wants_steps(options) ? 20 : 5), samples);
-    return samples;
-  }
-
- private:
-  Times once() {
-    const Stopwatch watch;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      session_.set_input(static_cast<int>(i), inputs_[i].view());
-    }
-    const double given = watch.ms();
-    session_.run();
-    const double ran = watch.ms();
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      session_.read_output(static_cast<int>(i), outputs_[i].mutable_view());
-    }
-    const double whole = watch.ms();
-    return {whole, given + (whole - ran)};
-  }
-
-  /// In runs of their own, for the clock between steps takes time itself.
-  void profile(int runs, Samples& samples) {
-    session_.profile(true);
-    for (int r = 0; r < runs; ++r) {
-      session_.run();
-      const auto times = session_.step_us();
-      samples.steps.emplace_back(times.begin(), times.end());
-    }
-    session_.profile(false);
-    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
-      std::vector<double> all;
-      for (const std::vector<double>& run : samples.steps) all.push_back(run[i]);
-      samples.layers.push_back(median(std::move(all)));
-      const bool converts = plan_.steps[i].kind == PlanReport::Step::Kind::convert;
-      if (converts) samples.convert += samples.layers[i] / 1e3;
-    }
-  }
-
-  const PlanReport& plan_;
-  Session& session_;
-  std::vector<Tensor> inputs_, outputs_;
-};
 
 /// How much slower the last tenth of the runs is than the first, in percent of it: what a machine
 /// that grows warm, or is shared, does to a model that runs for long.
@@ -298,7 +200,7 @@ Json measure(BenchOptions& options, const Deployment* deployment, ModelPorts mod
   Session session(loaded.plan, loaded.device);
   const PlanReport plan = report(*loaded.plan);
   if (deployment != nullptr) check_outputs(*deployment, session.outputs());
-  const Samples samples = Bench(plan, session).measure(options);
+  const Samples samples = samples_of(options, plan, session);
   const std::string name = model_name(options.model);
   told += write_plan_files(options.files, plan, name, samples.layers);
   if (!options.trace.empty()) {

@@ -5,12 +5,15 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "base/trail.h"
 #include "cli/cli.h"
 #include "cli/deploy.h"
 #include "cli/model.h"
+#include "cli/noise_runs.h"
 #include "cli/plan_files.h"
 #include "cli/plan_summary.h"
 #include "stowage/report.h"
@@ -19,7 +22,7 @@ namespace stowage::cli {
 namespace {
 
 struct PlanCommandOptions : ModelOptions {
-  bool json = false, summary = false;
+  bool json = false, summary = false, measure = false;
   PlanFiles files;
   std::string why_not, deploy, deployed_model;
 };
@@ -35,7 +38,30 @@ WhyNot answer(const PlanCommandOptions& options, const Prepared& prepared) {
                           options.why_not.substr(at + 1));
 }
 
+/// Medians of each step, of up to 20 runs in three seconds.
+std::vector<double> measured_steps(const Loaded& loaded, const PlanReport& plan) {
+  constexpr int kWarmUp = 2, kRuns = 20;
+  constexpr double kMs = 3000;
+  Session session(loaded.plan, loaded.device);
+  NoiseRuns runs(plan, session);
+  const Stopwatch watch;
+  for (int i = 0; i == 0 || (i < kWarmUp && watch.ms() < kMs); ++i) runs.once();
+  return step_medians(runs.profile(kRuns, kMs));
+}
+
+void check_measure(const PlanCommandOptions& options) {
+  if (!options.measure) return;
+  if (!options.why_not.empty()) {
+    fail(ErrorCode::usage, "--why-not asks for plans that are not run; leave out --measure");
+  }
+  if (!options.device_limits.empty()) {
+    fail(ErrorCode::usage,
+         "--device-limits plans for a device that is not here; leave out --measure");
+  }
+}
+
 int run(PlanCommandOptions options, std::ostream& out) {
+  check_measure(options);
   check_deploy_options("plan", "MODEL", !options.model.empty(), options.deploy,
                        options.deployed_model);
   check_device(options, !options.deploy.empty());
@@ -44,10 +70,11 @@ int run(PlanCommandOptions options, std::ostream& out) {
   ModelPorts model = model_ports(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
   check_device(options, false);
+  options.profile = options.measure;
   // A file of limits says all that a plan needs.
   if (options.device_limits.empty()) open_device(options);
   if (deployment.has_value() && !options.json) out << deployment_notes(*deployment, options);
-  const Prepared prepared = prepare_model(options, model, [&] {
+  Prepared prepared = prepare_model(options, model, [&] {
     return bound_shapes(options, deployment.has_value() ? &*deployment : nullptr, model);
   });
   if (deployment.has_value()) check_outputs(*deployment, output_ports(*prepared.graph));
@@ -57,20 +84,24 @@ int run(PlanCommandOptions options, std::ostream& out) {
     out << (options.json ? why_not_json(found) + "\n" : explain(found));
     return 0;
   }
-  // The graph stays here, so that the plan leaves its constants where they are.
-  const std::shared_ptr<const Plan> plan = make_plan(prepared.graph, prepared.options);
-  const PlanReport told = report(*plan);
+  // Where nothing is run, the graph stays, so that the plan leaves its constants where they are.
+  std::shared_ptr<Graph> graph;
+  if (!options.measure) graph = prepared.graph;
+  const Loaded loaded = load_model(options, std::move(prepared));
+  const PlanReport told = report(*loaded.plan);
+  std::vector<double> step_us;
+  if (options.measure) step_us = measured_steps(loaded, told);
   const std::string name = model_name(options.model);
-  const std::string wrote = write_plan_files(options.files, told, name);
+  const std::string wrote = write_plan_files(options.files, told, name, step_us);
   if (options.json) {
-    out << plan_json(told, name) << "\n";
+    out << plan_json(told, name, step_us) << "\n";
     return 0;
   }
   out << wrote;
   if (options.summary) {
-    out << plan_summary(told, name);
+    out << plan_summary(told, name, step_us);
   } else if (!options.files.any()) {
-    out << explain(*plan);
+    out << explain(*loaded.plan, step_us);
   }
   return 0;
 }
@@ -92,6 +123,9 @@ Command add_plan(CLI::App& app, const Streams& streams) {
       ->add_flag("--summary", options->summary,
                  "Print ten lines: layouts, conversions, the kernels that take most time, memory")
       ->excludes(json);
+  command->add_flag("--measure", options->measure,
+                    "Run the model on noise, too, at most 20 times, and tell beside what was "
+                    "predicted of each operator and conversion what it took");
   add_plan_files(command, options->files, "");
   command
       ->add_option("--why-not", options->why_not,

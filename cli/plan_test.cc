@@ -110,6 +110,25 @@ TEST(CliPlan, BenchWritesMeasuredTimes) {
   EXPECT_NEAR(sum, json["measured_us"].get<double>(), 1e-6);
 }
 
+TEST(CliPlan, MeasureTellsWhatEachStepTook) {
+  const TestFolder folder;
+  const std::string m =
+      folder.write("m.onnx", test::image_model({"x", {2, 3, 4, 5}}, {"y", {2, 3, 4, 5}}));
+  const Outcome plain = stowage({"plan", m}), measured = stowage({"plan", m, "--measure"});
+  ASSERT_EQ(measured.code, 0) << measured.err;
+  EXPECT_EQ(count(plain.out, "measured"), 0u) << plain.out;
+  EXPECT_GE(count(measured.out, "us, measured "), 1u) << measured.out;
+  EXPECT_EQ(count(measured.out, "\nmeasured: "), 1u) << measured.out;
+  const Outcome summary = stowage({"plan", m, "--measure", "--summary"});
+  EXPECT_EQ(count(summary.out, "\nmeasured     "), 1u) << summary.out;
+  const Json json = Json::parse(stowage({"plan", m, "--measure", "--json"}).out);
+  EXPECT_GT(json["measured_us"].get<double>(), 0);
+  const std::string page = folder.path("m.html");
+  ASSERT_EQ(stowage({"plan", m, "--measure", "--html", page}).code, 0);
+  EXPECT_GT(data_of(folder.read("m.html"))["measured_us"].get<double>(), 0);
+  EXPECT_EQ(stowage({"plan", m, "--measure", "--why-not", "#1=NHWC"}).code, 2);
+}
+
 TEST(CliPlan, WhyNot) {
   const TestFolder folder;
   const std::string m =

@@ -176,8 +176,9 @@ struct PlanOptions {
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph,
                                       const PlanOptions& options = {});
 
-/// The plan as a person wants it.
-std::string explain(const Plan& plan);
+/// The plan as a person wants it. `step_us` are measured, as Session::step_us has them, and stand
+/// beside what was predicted then, or nothing.
+std::string explain(const Plan& plan, std::span<const double> step_us = {});
 
 /// An input or output of a session.
 struct Port {

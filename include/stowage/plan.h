@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -137,6 +138,15 @@ struct PlanReport {
 
 /// Copies it from the plan.
 PlanReport report(const Plan& plan);
+
+/// Microseconds of each of PlanReport::nodes and conversions; below 0 where nothing was measured.
+struct MeasuredTimes {
+  std::vector<double> nodes, conversions;
+  double us = 0, predicted_us = 0;  ///< of all that was measured
+};
+
+/// `step_us` are those of PlanReport::steps, as Session::step_us has them, or nothing.
+MeasuredTimes measured_times(const PlanReport& plan, std::span<const double> step_us);
 
 /// What it would cost to run one node in another layout than the plan does.
 struct WhyNot {

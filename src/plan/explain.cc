@@ -44,13 +44,21 @@ std::string ports(const Plan& plan) {
   return out;
 }
 
-std::string move_line(const ConversionReport& c) {
-  return text("'", printable(c.value), "'  ", c.from, " -> ", c.to, "  ",
-              size_of(static_cast<double>(c.bytes)), "  ", time_of(c.cost_us));
+/// ", measured 3.20 us", where that was done.
+std::string measured_text(std::span<const double> us, std::size_t i) {
+  return i < us.size() && us[i] >= 0 ? text(", measured ", time_of(us[i])) : "";
 }
 
-void node(std::string& out, std::size_t number, const NodeReport& n, const Plan& plan) {
-  out += text(number, " ", n.op, " '", printable(n.name), "'  ", shape_of(n.inputs), " -> ",
+std::string move_line(const Plan& plan, std::size_t i, const MeasuredTimes& measured) {
+  const ConversionReport& c = plan.conversions[i];
+  return text("'", printable(c.value), "'  ", c.from, " -> ", c.to, "  ",
+              size_of(static_cast<double>(c.bytes)), "  ", time_of(c.cost_us),
+              measured_text(measured.conversions, i));
+}
+
+void node(std::string& out, std::size_t at, const Plan& plan, const MeasuredTimes& measured) {
+  const NodeReport& n = plan.nodes[at];
+  out += text(at + 1, " ", n.op, " '", printable(n.name), "'  ", shape_of(n.inputs), " -> ",
               shape_of(n.outputs), "  ", category_name(n.category));
   if (plan.planner == "rule") {
     out += text(", ", rule_format(n, plan.source_format));
@@ -63,22 +71,23 @@ void node(std::string& out, std::size_t number, const NodeReport& n, const Plan&
     middle = std::max(middle, lost.kernel.size());
   }
   const auto line = [&](std::string_view verb, const std::string& how, const std::string& kernel,
-                        double cost) {
+                        double cost, const std::string& behind) {
     out += text("    ", verb, "  ", padded(how, left), "  ", padded(kernel, middle), "  ",
-                time_of(cost), "\n");
+                time_of(cost), behind, "\n");
   };
-  line("chose", layouts, n.kernel, n.cost_us);
+  line("chose", layouts, n.kernel, n.cost_us, measured_text(measured.nodes, at));
   for (const NodeReport::Lost& lost : n.lost) {
-    line("lost ", lost.layouts, lost.kernel, lost.cost_us);
+    line("lost ", lost.layouts, lost.kernel, lost.cost_us, "");
   }
   const auto moved = [&](std::string_view verb, const std::vector<NodeReport::Operand>& operands,
                          std::string ConversionReport::*side) {
-    for (const ConversionReport& c : plan.conversions) {
+    for (std::size_t i = 0; i < plan.conversions.size(); ++i) {
+      const ConversionReport& c = plan.conversions[i];
       const bool ours = std::any_of(operands.begin(), operands.end(), [&](const auto& o) {
         return o.name == c.value && o.layout == c.*side;
       });
       if (ours && (c.node == kNoNode || c.node == n.node))
-        out += text("    ", verb, "  ", move_line(c), "\n");
+        out += text("    ", verb, "  ", move_line(plan, i, measured), "\n");
     }
   };
   moved("in   ", n.inputs, &ConversionReport::to);
@@ -120,18 +129,25 @@ void summary(std::string& out, const Plan& plan) {
 
 }  // namespace
 
-std::string explain(const Plan& plan) {
+std::string explain(const Plan& plan, std::span<const double> step_us) {
+  MeasuredTimes measured;
+  if (!step_us.empty()) measured = measured_times(report(plan), step_us);
   std::string out = ports(plan);
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) node(out, i + 1, plan.nodes[i], plan);
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) node(out, i, plan, measured);
   if (!plan.conversions.empty()) out += "moves\n";
-  for (const ConversionReport& c : plan.conversions) {
-    out += text("    ", move_line(c), "  (", printable(c.reason), ")\n");
+  for (std::size_t i = 0; i < plan.conversions.size(); ++i) {
+    out += text("    ", move_line(plan, i, measured), "  (", printable(plan.conversions[i].reason),
+                ")\n");
   }
   for (const std::string& kernel : plan.avoided) {
     out += text("avoided on ", printable(plan.device ? plan.device->name : ""), ": ", kernel,
                 " (failed selftest, or left out by wish)\n");
   }
   summary(out, plan);
+  if (!step_us.empty()) {
+    out += text("measured: ", time_of(measured.us), ", ",
+                against(measured.us, measured.predicted_us, "what was predicted for it"), "\n");
+  }
   return out;
 }
 

@@ -140,6 +140,33 @@ PlanReport report(const Plan& plan) {
   return out;
 }
 
+MeasuredTimes measured_times(const PlanReport& plan, std::span<const double> step_us) {
+  MeasuredTimes out;
+  out.nodes.assign(plan.nodes.size(), -1);
+  out.conversions.assign(plan.conversions.size(), -1);
+  std::unordered_map<int, std::size_t> place;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) place[plan.nodes[i].node] = i;
+  for (std::size_t s = 0; s < std::min(step_us.size(), plan.steps.size()); ++s) {
+    const PlanReport::Step& step = plan.steps[s];
+    double* sum = nullptr;
+    if (step.conversion >= 0) sum = &out.conversions[idx(step.conversion)];
+    if (const auto at = place.find(step.node); step.node >= 0 && at != place.end()) {
+      sum = &out.nodes[at->second];
+    }
+    if (sum != nullptr) *sum = std::max(*sum, 0.0) + step_us[s];
+  }
+  const auto add = [&](const auto& parts, const std::vector<double>& us) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (us[i] < 0) continue;
+      out.us += us[i];
+      out.predicted_us += parts[i].cost_us;
+    }
+  };
+  add(plan.nodes, out.nodes);
+  add(plan.conversions, out.conversions);
+  return out;
+}
+
 std::vector<Port> input_ports(const Graph& graph) { return ports_of(graph, graph.inputs); }
 
 std::vector<Port> output_ports(const Graph& graph) { return ports_of(graph, graph.outputs); }

@@ -58,22 +58,4 @@ std::vector<KernelTally> tally_kernels(const PlanReport& plan) {
   return out;
 }
 
-MeasuredTimes measured_times(const PlanReport& plan, std::span<const double> step_us) {
-  MeasuredTimes out;
-  out.nodes.assign(plan.nodes.size(), -1);
-  out.conversions.assign(plan.conversions.size(), -1);
-  std::map<int, std::size_t> place;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) place[plan.nodes[i].node] = i;
-  for (std::size_t s = 0; s < std::min(step_us.size(), plan.steps.size()); ++s) {
-    const PlanReport::Step& step = plan.steps[s];
-    double* sum = nullptr;
-    if (step.conversion >= 0) sum = &out.conversions[static_cast<std::size_t>(step.conversion)];
-    if (const auto at = place.find(step.node); step.node >= 0 && at != place.end()) {
-      sum = &out.nodes[at->second];
-    }
-    if (sum != nullptr) *sum = std::max(*sum, 0.0) + step_us[s];
-  }
-  return out;
-}
-
 }  // namespace stowage

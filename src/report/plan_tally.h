@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan comes to: its layouts and kernels, counted, and measured times by operator.
+// What a plan comes to: its layouts and kernels, counted.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -29,13 +28,5 @@ struct KernelTally {
 
 /// The one that takes most time first.
 std::vector<KernelTally> tally_kernels(const PlanReport& plan);
-
-/// Microseconds of each of PlanReport::nodes and conversions; below 0 where nothing was measured.
-struct MeasuredTimes {
-  std::vector<double> nodes, conversions;
-};
-
-/// `step_us` are those of PlanReport::steps, or nothing.
-MeasuredTimes measured_times(const PlanReport& plan, std::span<const double> step_us);
 
 }  // namespace stowage
