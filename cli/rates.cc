@@ -17,6 +17,8 @@ namespace {
 constexpr RateName kRateNames[] = {
     {"gflops_per_lane", &Rates::gflops_per_lane, "GFLOP/s", "a convolution, one lane"},
     {"kernel_gb_per_s", &Rates::kernel_gb_per_s, "GB/s", "an elementwise kernel"},
+    {"memory_gb_per_s", &Rates::memory_gb_per_s, "GB/s", "weights that no cache holds"},
+    {"cached_mb", &Rates::cached_mb, "MB", "weights that the next run finds in a cache"},
     {"copy_gb_per_s", &Rates::copy_gb_per_s, "GB/s", "a conversion that copies runs"},
     {"shuffle_gb_per_s", &Rates::shuffle_gb_per_s, "GB/s", "a conversion that transposes"},
     {"generic_gb_per_s", &Rates::generic_gb_per_s, "GB/s", "a conversion of single elements"},

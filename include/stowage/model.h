@@ -136,6 +136,8 @@ void simplify(Graph& graph);
 struct Rates {
   double gflops_per_lane = 8;              ///< a kernel of efficiency 1, one f32 lane
   double kernel_gb_per_s = 20;             ///< bytes that a kernel reads and writes
+  double memory_gb_per_s = 20;             ///< weights of a model that has more than cached_mb
+  double cached_mb = 16;                   ///< weights that the next run finds in a cache
   double copy_gb_per_s = 20;               ///< a conversion that copies runs
   double shuffle_gb_per_s = 18;            ///< a conversion that transposes or interleaves
   double generic_gb_per_s = 3;             ///< a conversion that moves single elements

@@ -265,6 +265,8 @@ class NativeModel {
 constexpr std::pair<const char*, double Rates::*> kRates[] = {
     {"gflops_per_lane", &Rates::gflops_per_lane},
     {"kernel_gb_per_s", &Rates::kernel_gb_per_s},
+    {"memory_gb_per_s", &Rates::memory_gb_per_s},
+    {"cached_mb", &Rates::cached_mb},
     {"copy_gb_per_s", &Rates::copy_gb_per_s},
     {"shuffle_gb_per_s", &Rates::shuffle_gb_per_s},
     {"generic_gb_per_s", &Rates::generic_gb_per_s},

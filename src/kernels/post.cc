@@ -5,6 +5,7 @@
 
 #include "base/index.h"
 #include "base/text.h"
+#include "kernels/gemm/tiles.h"
 #include "kernels/kernel.h"
 
 namespace stowage {
@@ -42,6 +43,41 @@ void BoundPosts::advance(const float* const* from, std::int64_t result, std::int
     if (broadcast == Post::Broadcast::none) to[i] += result;
     if (broadcast == Post::Broadcast::channel) to[i] += channel;
   }
+}
+
+namespace {
+
+/// Multiply-adds of 8 lanes that take as long as the activation of a vector.
+double activation_cost(Activation::Kind kind) {
+  switch (kind) {
+    case Activation::Kind::none:
+    case Activation::Kind::clip:
+      return 0;
+    case Activation::Kind::sigmoid:
+    case Activation::Kind::tanh:
+    case Activation::Kind::silu:
+    case Activation::Kind::gelu:
+    case Activation::Kind::gelu_tanh:
+    case Activation::Kind::mish:
+    case Activation::Kind::softplus:
+      return 40;
+    default:
+      return 12;
+  }
+}
+
+}  // namespace
+
+double posts_cost(const BoundPosts& posts) noexcept {
+  constexpr double kWalk = 4, kDivision = 8;
+  double cost = 0;
+  for (int i = posts.in_registers; i < posts.count; ++i) {
+    const Post& post = posts.list[idx(i)];
+    cost += kWalk;
+    if (post.kind == Post::Kind::divide) cost += kDivision;
+    if (post.kind == Post::Kind::activation) cost += activation_cost(post.activation.kind);
+  }
+  return in_multiply_adds(cost);
 }
 
 }  // namespace stowage

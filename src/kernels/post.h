@@ -94,4 +94,7 @@ struct BoundPosts {
   float lo = 0, hi = 0;
 };
 
+/// Multiply-adds of a vector that take as long as the posts of one that are not for registers.
+double posts_cost(const BoundPosts& posts) noexcept;
+
 }  // namespace stowage

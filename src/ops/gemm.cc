@@ -111,6 +111,7 @@ void offer_steps(const OfferRequest& request, const GemmFacts& f, const Gemm& b,
   o.call = {kGemmSteps, std::move(params)};
   o.scratch_bytes = 0;
   o.extra_bytes = -0.5 * sizeof(float) * static_cast<double>(b.product.packed_floats());
+  o.extra_weight_bytes = o.extra_bytes;
   out.push_back(std::move(o));
 }
 

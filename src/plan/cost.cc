@@ -2,6 +2,7 @@
 #include "plan/cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "kernels/copy/move.h"
@@ -22,10 +23,14 @@ double offer_work(const Offer& offer) {
 }
 
 double kernel_us(const Rates& rates, const Target& target, double flops, double efficiency,
-                 double bytes) {
+                 double bytes, double far) {
   const double peak = rates.gflops_per_lane * 1e3 * target.lanes * target.threads;
   const double compute = flops / (peak * std::max(efficiency, 0.001));
-  const double memory = bytes / (rates.kernel_gb_per_s * 1e3 * bandwidth_scale(target));
+  // What two cores get from memory is half as much again as what one gets.
+  const double far_rate = std::min(rates.memory_gb_per_s, rates.kernel_gb_per_s) * 1e3 *
+                          std::sqrt(bandwidth_scale(target));
+  const double near_rate = rates.kernel_gb_per_s * 1e3 * bandwidth_scale(target);
+  const double memory = (bytes - far) / near_rate + far / far_rate;
   return rates.call_us + std::max(compute, memory);
 }
 

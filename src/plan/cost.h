@@ -13,9 +13,10 @@ namespace stowage::plan {
 /// Flops of an offer, and what takes as long as some: pieces that are copied one by one.
 double offer_work(const Offer& offer);
 
-/// A kernel that does `flops` at `efficiency` of the peak and touches `bytes`.
+/// A kernel that does `flops` at `efficiency` of the peak and touches `bytes`, of which `far` come
+/// from memory in every run, for no cache holds them.
 double kernel_us(const Rates& rates, const Target& target, double flops, double efficiency,
-                 double bytes);
+                 double bytes, double far);
 
 /// The reference of a node whose best kernel does `work` and whose outputs have `elements`.
 double reference_us(const Rates& rates, double work, double elements);

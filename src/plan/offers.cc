@@ -40,6 +40,7 @@ class Collector {
     }
     known_.resize(table_.candidates.size());
     asked_.resize(idx(graph.node_count()));
+    weights_are_far_ = weight_bytes() > rates.cached_mb * 1e6;
   }
 
   void add_caller_layout(const std::string& name, const Layout& layout) {
@@ -179,6 +180,28 @@ class Collector {
     return known->second;
   }
 
+  /// Of all constants that are read.
+  double weight_bytes() const {
+    double sum = 0;
+    for (ValueId v(0); v < graph_.value_count(); ++v) {
+      const Value& value = graph_.value(v);
+      if (value.constant == nullptr || !table_.has_readers[idx(v)]) continue;
+      sum += bytes(v, Layout::row_major(value.shape));
+    }
+    return sum;
+  }
+
+  /// What of the bytes that an option touches come from memory in every run.
+  double far_bytes(const Node& n, const Option& option) const {
+    if (!weights_are_far_) return 0;
+    double weights = option.offer.extra_weight_bytes;
+    for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+      if (n.inputs[i] == kNoValue || graph_.value(n.inputs[i]).constant == nullptr) continue;
+      weights += bytes(n.inputs[i], option.offer.in[i]);
+    }
+    return std::clamp(weights, 0.0, option.bytes);
+  }
+
   double bytes(ValueId v, const Operand& operand) const {
     const Value& value = graph_.value(v);
     return static_cast<double>(operand.format(value).mapping(value.shape).bytes());
@@ -202,10 +225,10 @@ class Collector {
       if (o.offer.relabel || lies_in_input(n, o.offer)) continue;
       const bool on_device = std::ranges::any_of(
           o.offer.out, [](const Operand& out) { return out.place.device != 0; });
-      o.cost_us =
-          on_device ? device_us(target_.device->facts.rates, uses_images(o.offer), o.offer.flops,
-                                o.offer.efficiency, o.bytes)
-                    : kernel_us(rates_, target_, offer_work(o.offer), o.offer.efficiency, o.bytes);
+      o.cost_us = on_device ? device_us(target_.device->facts.rates, uses_images(o.offer),
+                                        o.offer.flops, o.offer.efficiency, o.bytes)
+                            : kernel_us(rates_, target_, offer_work(o.offer), o.offer.efficiency,
+                                        o.bytes, far_bytes(n, o));
     }
     list[0] = reference(id, work);
     return list;
@@ -286,6 +309,7 @@ class Collector {
   std::vector<Asked> asked_;               // by node
   std::vector<std::map<int, int>> known_;  // by value: candidates by number of a format; -1: none
   bool grew_ = false;
+  bool weights_are_far_ = false;  ///< no cache holds all of them from one run to the next
 };
 
 }  // namespace

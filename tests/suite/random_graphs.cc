@@ -80,8 +80,9 @@ void draw_outputs(Builder& b) {
 
 /// Machines that never were: their plans use what a cheaper kernel or conversion hides on this one.
 void draw_rates(Builder& b, Rates& rates) {
-  for (double* rate : {&rates.gflops_per_lane, &rates.kernel_gb_per_s, &rates.copy_gb_per_s,
-                       &rates.shuffle_gb_per_s, &rates.generic_gb_per_s, &rates.call_us}) {
+  for (double* rate :
+       {&rates.gflops_per_lane, &rates.kernel_gb_per_s, &rates.memory_gb_per_s, &rates.cached_mb,
+        &rates.copy_gb_per_s, &rates.shuffle_gb_per_s, &rates.generic_gb_per_s, &rates.call_us}) {
     static constexpr double kFactors[] = {0.01, 0.1, 1, 1, 10, 100};
     *rate *= b.one_of(kFactors);
   }

@@ -468,38 +468,6 @@ HWY_EXPORT(row_cost);
 
 alignas(64) constinit const float kZeros[kZeroRun] = {};
 
-/// Multiply-adds that take as long as the activation of a vector.
-double activation_cost(Activation::Kind kind) {
-  switch (kind) {
-    case Activation::Kind::none:
-    case Activation::Kind::clip:
-      return 0;
-    case Activation::Kind::sigmoid:
-    case Activation::Kind::tanh:
-    case Activation::Kind::silu:
-    case Activation::Kind::gelu:
-    case Activation::Kind::gelu_tanh:
-    case Activation::Kind::mish:
-    case Activation::Kind::softplus:
-      return 40;
-    default:
-      return 12;
-  }
-}
-
-/// Likewise, of all posts that are not for registers.
-double posts_cost(const BoundPosts& posts) {
-  constexpr double kWalk = 4, kDivision = 8;
-  double cost = 0;
-  for (int i = posts.in_registers; i < posts.count; ++i) {
-    const Post& post = posts.list[idx(i)];
-    cost += kWalk;
-    if (post.kind == Post::Kind::divide) cost += kDivision;
-    if (post.kind == Post::Kind::activation) cost += activation_cost(post.activation.kind);
-  }
-  return cost;
-}
-
 /// What a block costs in a panel of that many, relative to a panel of four: small panels reuse
 /// a pixel less often.
 double block_cost(int blocks) {
@@ -510,6 +478,8 @@ double block_cost(int blocks) {
 }  // namespace
 
 int tile_lanes() noexcept { return HWY_DYNAMIC_DISPATCH(lanes)(); }
+
+double in_multiply_adds(double of_8_lanes) noexcept { return 8 * of_8_lanes / tile_lanes(); }
 
 int tile_panel(std::int64_t blocks) noexcept {
   const int most = HWY_DYNAMIC_DISPATCH(max_panel)();

@@ -17,6 +17,11 @@ namespace stowage {
 /// f32 lanes of the instruction set that pixel_gemm will use: a block of output channels.
 int tile_lanes() noexcept;
 
+/// Costs are counted in multiply-adds of a vector. A core does about as many of elements in a cycle
+/// however long its vectors are, but of other instructions as many of vectors: what takes as long
+/// as `of_8_lanes` multiply-adds of 8 lanes, in those of tile_lanes().
+double in_multiply_adds(double of_8_lanes) noexcept;
+
 /// How many blocks a panel of weights should hold when there are `blocks` in all and a panel may
 /// not straddle them.
 int tile_panel(std::int64_t blocks) noexcept;

@@ -167,9 +167,9 @@ class TableBuilder {
     }
   }
 
-  /// The part of those windows that is in one row of the input; null: of padding. Of a window inside
-  /// the input it copies as much as the longest run, always: the next row overwrites what was too
-  /// much.
+  /// The part of those windows that is in one row of the input; null: of padding. Of a window
+  /// inside the input it copies as much as the longest run, always: the next row overwrites what
+  /// was too much.
   void gather_row(const float* row, std::int64_t length, std::int64_t run,
                   float* to) const noexcept {
     const Window& w = c_.w;

@@ -461,8 +461,8 @@ double slide_efficiency(const Slide& s) noexcept {
                                           : static_cast<double>(s.w.in_pixels()) /
                                                 static_cast<double>(s.w.out_pixels());
   return used * taps /
-         (cost.tap * taps + cost.output + cost.row / static_cast<double>(s.w.out[2]) +
-          cost.copy * copied);
+         (cost.tap * taps + cost.output + posts_cost(s.posts) +
+          cost.row / static_cast<double>(s.w.out[2]) + cost.copy * copied);
 }
 
 double slide_extra_bytes(const Slide& s) noexcept {

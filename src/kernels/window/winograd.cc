@@ -216,15 +216,6 @@ void run(const Winograd& c, const KernelArgs& args) noexcept {
   });
 }
 
-/// Multiply-adds of a vector that take as long as the posts of all results.
-double posts_work(const Winograd& c, std::int64_t pixels) {
-  PixelGemm without = c.gemm;
-  without.channels = c.tiles.out_channels;
-  PixelGemm with = without;
-  with.posts = c.tiles.posts;
-  return tile_work(with, pixels).spent - tile_work(without, pixels).spent;
-}
-
 }  // namespace
 
 constexpr KernelDef kConvWinograd2 =
@@ -256,8 +247,10 @@ Layout winograd_weights_layout(const Shape& shape) {
 WinogradWork winograd_work(const WinogradParams& p, int m) {
   // In multiply-adds of a vector, fitted to convolutions of real models: for a block of channels
   // and a place what the transforms take, that of results with the products that are stored for it
-  // and read again; for a vector of filters what waiting for it takes, once.
-  constexpr double kInput = 2, kOutput = 27, kFilter = 8;
+  // and read again; for a vector of filters what waiting for it takes, once. Of 8 and 16 lanes
+  // (docs/performance.md).
+  const double input = in_multiply_adds(14), output = in_multiply_adds(10.5);
+  const double filter = in_multiply_adds(8);
   constexpr double kAdditions = 3;  // done for a block and a place, in either transform
   const Winograd c = place(p, m);
   const auto lanes = static_cast<double>(tile_lanes());
@@ -269,15 +262,16 @@ WinogradWork winograd_work(const WinogradParams& p, int m) {
   const double products = places * strips * tile_work(gemm, ceil_div(c.count, c.strips)).spent;
   const auto in = static_cast<double>(c.in_blocks), out = static_cast<double>(c.out_blocks);
   const double transforms =
-      count * places * (kInput * in * static_cast<double>(c.shares) + kOutput * out);
+      count * places * (input * in * static_cast<double>(c.shares) + output * out);
   const double filters = static_cast<double>(c.filter_floats()) / lanes;
-  const double posts = posts_work(c, p.facts.batch * p.facts.w.out_pixels());
+  const double posts =
+      posts_cost(c.tiles.posts) * out * static_cast<double>(p.facts.batch * p.facts.w.out_pixels());
   const double useful = places * count * static_cast<double>(p.facts.in_channels) *
                         static_cast<double>(p.facts.out_channels) / lanes;
   WinogradWork work;
   const double done = useful + kAdditions * count * places * (in + out);
   work.flops = 2 * lanes * done;
-  work.efficiency = done / (products + transforms + kFilter * filters + posts);
+  work.efficiency = done / (products + transforms + filter * filters + posts);
   work.extra_bytes = static_cast<double>(sizeof(float)) *
                      (static_cast<double>(c.filter_floats()) -
                       static_cast<double>(p.facts.in_channels * c.panels * c.gemm.w_row * 9));

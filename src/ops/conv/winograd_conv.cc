@@ -36,7 +36,7 @@ void offer_winograd_conv(const OfferRequest& request, std::vector<Offer>& offers
       offer.call = {winograd_kernel(m), params};
       offer.flops = work.flops;
       offer.efficiency = work.efficiency;
-      offer.extra_bytes = work.extra_bytes;
+      offer.extra_bytes = offer.extra_weight_bytes = work.extra_bytes;
       offer.scratch_bytes = work.scratch_bytes;
       offers.push_back(offer);
     }
