@@ -186,7 +186,7 @@ class Collector {
     for (ValueId v(0); v < graph_.value_count(); ++v) {
       const Value& value = graph_.value(v);
       if (value.constant == nullptr || !table_.has_readers[idx(v)]) continue;
-      sum += bytes(v, Layout::row_major(value.shape));
+      sum += static_cast<double>(value.shape.elements()) * dtype_bytes(value.dtype);
     }
     return sum;
   }
