@@ -83,6 +83,6 @@ if pkg-config --exists stowage-import; then
   done
   /usr/bin/python3 "$source/tests/suite/examples.py" "$out" "$source" "$data"
   build_with stowage-import "$out/api" "$HOME/api.cc"
-  (cd "$source" && "$out/api") | grep -qE "^(0|49152) and 0 bytes are copied"
+  (cd "$source" && "$out/api") | grep -q "^49152 and 0 bytes are copied"
 fi
 echo "installed, used as the README says, moved, and used with find_package and pkg-config"
