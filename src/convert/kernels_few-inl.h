@@ -80,7 +80,7 @@ constexpr Orders press_orders() {
 template <int E, int kM>
 void few_columns(const TransposeBlock& t) {
   constexpr int kWide = E * kM, kL = 16 / kWide;
-  constexpr std::int64_t kRows = kBlocks * 16 / E;
+  constexpr std::int64_t kRows = kVector<E>;
   const TileTag<kWide, kBlocks> d;
   const std::int64_t na = t.na, run = na * E;
   static constexpr auto kOrders = spread_orders<E, kM>();
@@ -396,7 +396,7 @@ inline void part_blocks(const TransposeBlock& t) {
 /// As many rows as a square has; columns follow each other without a gap.
 template <int E, Writing kWriting>
 void join_squares_as(const TransposeBlock& t) {
-  constexpr std::int64_t kN = kBlocks * 16 / E, kColumn = kN * E;
+  constexpr std::int64_t kN = kVector<E>, kColumn = kN * E;
   const Byte* rows[kN];
   for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
   Byte* const to = t.column(0);
@@ -416,7 +416,7 @@ void join_squares(const TransposeBlock& t) {
 /// As many columns, at equal distances, as a square has; rows follow each other without a gap.
 template <int E, Writing kWriting>
 void part_squares_as(const TransposeBlock& t) {
-  constexpr std::int64_t kN = kBlocks * 16 / E, kRow = kN * E;
+  constexpr std::int64_t kN = kVector<E>, kRow = kN * E;
   const std::int64_t stride = t.col_stride;
   const Byte* const from = t.row(0);
   Byte* const to = t.column(0);
@@ -427,7 +427,7 @@ void part_squares_as(const TransposeBlock& t) {
 
 template <int E>
 void part_squares(const TransposeBlock& t) {
-  if (t.nb % (kBlocks * 16 / E) == 0 && can_stream(t, t.column(0), kBlocks * 16))
+  if (t.nb % kVector<E> == 0 && can_stream(t, t.column(0), kBlocks * 16))
     return part_squares_as<E, Writing::stream>(t);
   t.tuning->prefetch_for_write ? part_squares_as<E, Writing::ahead>(t)
                                : part_squares_as<E, Writing::plain>(t);

@@ -60,10 +60,6 @@ constexpr Transposes<E>::Transposes() {
 
 #else
 
-/// Elements of a vector.
-template <int E>
-constexpr std::int64_t kVector = kBlocks * 16 / E;
-
 /// Columns follow each other without a gap, and a vector of them is there.
 template <int E>
 constexpr bool dense_columns(const TransposeBlock& t) {

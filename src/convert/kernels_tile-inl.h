@@ -63,6 +63,10 @@ inline constexpr int kLeastOfSquares = HWY_MAX_BYTES >= 64 ? 1 : 4;
 /// 128-bit blocks of the widest vector.
 inline constexpr int kBlocks = HWY_MAX_BYTES >= 64 ? 4 : HWY_MAX_BYTES >= 32 ? 2 : 1;
 
+/// Elements of a vector.
+template <int E>
+constexpr std::int64_t kVector = kBlocks * 16 / E;
+
 template <int E, int kB>
 using TileTag =
     hn::FixedTag<typename Element<E>::Type, 16 / sizeof(typename Element<E>::Type) * kB>;

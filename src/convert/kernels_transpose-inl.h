@@ -315,7 +315,7 @@ void band_wide(const TransposeBlock& t, std::int64_t b) {
 /// As many rows from b as a vector has lanes, all columns, of which there are whole squares.
 template <int E>
 void band_squares(const TransposeBlock& t, std::int64_t b) {
-  constexpr std::int64_t kN = kBlocks * 16 / E;
+  constexpr std::int64_t kN = kVector<E>;
   for (std::int64_t a = 0; a < t.na; a += kN) {
     square<E, Writing::ahead>(EvenRows<16 / E>(t.row(b) + a * E, t.row_stride), t.column(a) + b * E,
                               t.col_stride);
@@ -372,7 +372,7 @@ void band(const TransposeBlock& t, std::int64_t b) {
 /// each other, each of which is finished while its lines are near.
 template <int E, Writing kWriting>
 void squares(const TransposeBlock& t) {
-  constexpr std::int64_t kN = kBlocks * 16 / E;
+  constexpr std::int64_t kN = kVector<E>;
   const std::int64_t stride = t.col_stride;
   constexpr std::int64_t kStreams = 32;  // as many as the hardware follows
   for (std::int64_t first = 0; first < t.nb; first += kStreams) {
@@ -461,11 +461,9 @@ HWY_INLINE void in_steps(std::int64_t n, const F& f) {
   if (i < n) f(n - kN);
 }
 
-/// Rows of a square, and columns: as many of wide elements, half as many of narrow ones.
+/// Columns of a square: as many as it has rows, half as many of narrow elements.
 template <int E>
-constexpr std::int64_t kSquareRows = kBlocks * 16 / E;
-template <int E>
-constexpr std::int64_t kSquareColumns = E < 4 ? kSquareRows<E> / 2 : kSquareRows<E>;
+constexpr std::int64_t kSquareColumns = E < 4 ? kVector<E> / 2 : kVector<E>;
 
 template <int E, Writing kWriting, class Rows>
 HWY_INLINE void any_square(const Rows& rows, Byte* to, std::int64_t stride) {
@@ -490,7 +488,7 @@ HWY_INLINE void square_at(const Byte* const* rows, std::int64_t distance, Byte* 
 /// Panels of as many columns as a square has, each to the end of the block before the next.
 template <int E, Writing kWriting>
 HWY_NOINLINE void panels_of_columns(const TransposeBlock& t) {
-  constexpr std::int64_t kN = kSquareRows<E>;
+  constexpr std::int64_t kN = kVector<E>;
   const std::int64_t nb = t.nb, distance = t.row_stride, stride = t.col_stride;
   for (std::int64_t first = 0; first < t.na; first += kN) {
     const std::int64_t a = std::min(first, t.na - kN);
@@ -507,7 +505,7 @@ HWY_NOINLINE void panels_of_columns(const TransposeBlock& t) {
 /// walked to the end of the block before the next.
 template <int E, Writing kWriting, bool kEven>
 void panels(const TransposeBlock& t) {
-  constexpr std::int64_t kRows = kSquareRows<E>, kColumns = kSquareColumns<E>;
+  constexpr std::int64_t kRows = kVector<E>, kColumns = kSquareColumns<E>;
   const std::int64_t na = t.na, nb = t.nb, distance = t.row_stride, stride = t.col_stride;
   const Byte* const* const rows = t.rows;
   Byte* const columns = t.cols[0];
@@ -523,10 +521,9 @@ void panels(const TransposeBlock& t) {
     }
   } else {
     // Lines of the source are read once: as many columns as one has elements, or more.
-    constexpr std::int64_t kOfLine = kRows;
-    const std::int64_t panel = round_up(streams_of(*t.tuning, stride, kOfLine), kOfLine);
-    if constexpr (kColumns == kOfLine) {
-      if (kEven && panel == kOfLine) return panels_of_columns<E, kWriting>(t);
+    const std::int64_t panel = round_up(streams_of(*t.tuning, stride, kRows), kRows);
+    if constexpr (kColumns == kRows) {
+      if (kEven && panel == kRows) return panels_of_columns<E, kWriting>(t);
     }
     for (std::int64_t first = 0; first < na; first += panel) {
       const std::int64_t end = std::min(first + panel, na);

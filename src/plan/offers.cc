@@ -192,19 +192,21 @@ class Collector {
   }
 
   /// What of the bytes that an option touches come from memory in every run.
-  double far_bytes(const Node& n, const Option& option) const {
+  double far_bytes(const Option& o) const {
     if (!weights_are_far_) return 0;
-    double weights = option.offer.extra_weight_bytes;
-    for (std::size_t i = 0; i < n.inputs.size(); ++i) {
-      if (n.inputs[i] == kNoValue || graph_.value(n.inputs[i]).constant == nullptr) continue;
-      weights += bytes(n.inputs[i], option.offer.in[i]);
-    }
-    return std::clamp(weights, 0.0, option.bytes);
+    return std::clamp(o.weight_bytes + o.offer.extra_weight_bytes, 0.0, o.bytes);
   }
 
   double bytes(ValueId v, const Operand& operand) const {
     const Value& value = graph_.value(v);
     return static_cast<double>(operand.format(value).mapping(value.shape).bytes());
+  }
+
+  /// The option reads or writes the value.
+  void add_operand(ValueId v, const Operand& operand, Option& option) const {
+    const double touched = bytes(v, operand);
+    option.bytes += touched;
+    if (graph_.value(v).constant != nullptr) option.weight_bytes += touched;
   }
 
   std::vector<Option> options(NodeId id) {
@@ -228,7 +230,7 @@ class Collector {
       o.cost_us = on_device ? device_us(target_.device->facts.rates, uses_images(o.offer),
                                         o.offer.flops, o.offer.efficiency, o.bytes)
                             : kernel_us(rates_, target_, offer_work(o.offer), o.offer.efficiency,
-                                        o.bytes, far_bytes(n, o));
+                                        o.bytes, far_bytes(o));
     }
     list[0] = reference(id, work);
     return list;
@@ -249,7 +251,7 @@ class Collector {
         out.push_back(values[i] == kNoValue ? -1 : find(values[i], operands[i]));
         if (values[i] == kNoValue) continue;
         if (out.back() < 0) return false;
-        option.bytes += bytes(values[i], operands[i]);
+        add_operand(values[i], operands[i], option);
       }
       return true;
     };
@@ -291,7 +293,7 @@ class Collector {
                                std::vector<Operand>& operands) {
       candidates.push_back(v == kNoValue ? -1 : 0);
       operands.push_back(v == kNoValue ? Layout() : table_.format(v, 0).layout);
-      if (v != kNoValue) option.bytes += bytes(v, operands.back());
+      if (v != kNoValue) add_operand(v, operands.back(), option);
     };
     for (ValueId v : n.inputs) row_major(v, option.in, option.offer.in);
     for (ValueId v : n.outputs) {

@@ -17,7 +17,8 @@ struct Option {
   Offer offer;
   bool reference = false;  ///< the fallback: row-major, scalar
   std::vector<int> in, out;
-  double bytes = 0;  ///< read and written, padding included
+  double bytes = 0;         ///< read and written, padding included
+  double weight_bytes = 0;  ///< of the operands that are constants
   double cost_us = 0;
 };
 

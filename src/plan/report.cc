@@ -42,7 +42,7 @@ class Reporter {
     r.category = by_rule ? r.rule_category : n.op->category;
     r.kernel = std::string(chosen.offer.name());
     r.cost_us = chosen.cost_us;
-    if (!chosen.offer.relabel) work(n, chosen, r);
+    if (!chosen.offer.relabel) work(chosen, r);
     r.details = details_of(graph_, n);
     operands(n.inputs, chosen.in, r.inputs);
     operands(n.outputs, chosen.out, r.outputs);
@@ -77,18 +77,12 @@ class Reporter {
   }
 
  private:
-  void work(const Node& n, const Option& o, NodeReport& r) const {
+  static void work(const Option& o, NodeReport& r) {
     r.flops = o.offer.flops;
     r.efficiency = o.offer.efficiency;
     r.pieces = o.offer.pieces;
     r.bytes = o.bytes;
-    for (std::size_t k = 0; k < n.inputs.size(); ++k) {
-      if (n.inputs[k] == kNoValue || graph_.value(n.inputs[k]).constant == nullptr) continue;
-      const Mapping m =
-          table_.format(n.inputs[k], o.in[k]).mapping(graph_.value(n.inputs[k]).shape);
-      r.weight_bytes += static_cast<double>(m.bytes());
-    }
-    r.weight_bytes = std::min(r.weight_bytes, r.bytes);
+    r.weight_bytes = std::min(o.weight_bytes, o.bytes);
   }
 
   void operands(const std::vector<ValueId>& values, const std::vector<int>& layouts,
