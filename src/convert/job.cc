@@ -150,17 +150,18 @@ bool one_pass(const Job& job, bool panels) noexcept {
                  .number != TransposeKernel::Number::element;
 }
 
-/// Of a transposition that moves `all` bytes.
-std::int64_t most_bytes(const Job& job, bool cast, std::int64_t all,
+/// Whether it has panels: rows or columns that are walked a few at a time.
+bool has_panels(const Job& job, bool cast, const Tuning& tuning) noexcept {
+  constexpr std::int64_t kHalfPage = 2048;
+  const bool both = job.b.loops[0].is % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
+  return !cast && !both && tuning.streams > 0 && job.dst_bytes >= kernels().least_of_squares;
+}
+
+/// Of a transposition that moves `all` bytes, in more than one pass.
+std::int64_t most_bytes(const Job& job, bool panels, std::int64_t all,
                         const Tuning& tuning) noexcept {
   // Rows that crowd a few sets are copied first, as many as there is room for.
-  constexpr std::int64_t kHalfPage = 2048;
-  const std::int64_t distance = job.b.loops[0].is;
-  const bool both = distance % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
-  const bool panels =
-      !cast && !both && tuning.streams > 0 && job.dst_bytes >= kernels().least_of_squares;
-  if (!cast && one_pass(job, panels)) return most_of_streams(all);
-  if (!panels || crowded(distance, kLine / job.src_bytes)) return kMostBytes;
+  if (!panels || crowded(job.b.loops[0].is, kLine / job.src_bytes)) return kMostBytes;
   return most_of_panels(all, tuning);
 }
 
@@ -236,6 +237,12 @@ void choose_blocks(Job& job, std::int64_t cast_row, std::int64_t most) noexcept 
   job.b.block = b;
 }
 
+/// As many blocks, none much shorter than the others: prefetchers start again with each.
+void even_blocks(Chain& chain) noexcept {
+  const std::int64_t even = ceil_div(chain.n, ceil_div(chain.n, chain.block));
+  chain.block = std::min(chain.block, round_up(even, kLine));
+}
+
 /// Blocks so small that finding one costs as much as moving it: a unit is a loop of them.
 void choose_repeats(Job& job, Pool& pool) noexcept {
   constexpr std::int64_t kSmall = 2048, kMost = 2 * kMostBytes;
@@ -264,7 +271,14 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   grow_destination(job.b, pool, job.dst_bytes, kLine);
   grow_source(job.a, pool, job.src_bytes, 4 * kLine);
   grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
-  choose_blocks(job, cast ? cast_row(tuning) : 0, most_bytes(job, cast, all, tuning));
+  const bool panels = has_panels(job, cast, tuning);
+  if (!cast && one_pass(job, panels)) {
+    choose_blocks(job, 0, most_of_streams(all));
+    even_blocks(job.a);
+    even_blocks(job.b);
+  } else {
+    choose_blocks(job, cast ? cast_row(tuning) : 0, most_bytes(job, panels, all, tuning));
+  }
   if (!cast) choose_repeats(job, pool);
 }
 

@@ -302,10 +302,14 @@ HWY_INLINE __m512i permute(__m512i x, __m512i order, __m512i y) {
   if constexpr (E == 8) return _mm512_permutex2var_epi64(x, order, y);
 }
 
+/// Whether lines are loaded in pieces: a processor whose prefetchers follow few streams by themselves
+/// fetches them from L3 faster so, one that asks for its lines moves them faster whole.
+inline bool loads_pieces(const TransposeBlock& t) { return t.tuning->streams > 0; }
+
 /// kN rows whose columns follow each other without a gap, in as many perfect shuffles as kN has
 /// binary digits.
-template <int E, int kN>
-void join_lanes(const TransposeBlock& t) {
+template <int E, int kN, bool kHalves>
+void join_lanes_as(const TransposeBlock& t) {
   constexpr int kCount = Lanes<E>::kCount;
   const __m512i low = _mm512_load_si512(Lanes<E>::kLow.data()),
                 high = _mm512_load_si512(Lanes<E>::kHigh.data());
@@ -318,7 +322,10 @@ void join_lanes(const TransposeBlock& t) {
     if (ahead) prefetch_ahead(to, kN * 64);
     __m512i x[kN], y[kN];
     HWY_UNROLL(16)
-    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(rows[k] + a * E);
+    for (int k = 0; k < kN; ++k) {
+      const Byte* const line = rows[k] + a * E;
+      x[k] = kHalves ? load_halves(line, line + 32) : _mm512_loadu_si512(line);
+    }
     HWY_UNROLL(4)
     for (int round = 1; round < kN; round *= 2) {
       HWY_UNROLL(8)
@@ -332,6 +339,11 @@ void join_lanes(const TransposeBlock& t) {
     HWY_UNROLL(16)
     for (int k = 0; k < kN; ++k) _mm512_storeu_si512(to + k * 64, x[k]);
   });
+}
+
+template <int E, int kN>
+void join_lanes(const TransposeBlock& t) {
+  loads_pieces(t) ? join_lanes_as<E, kN, true>(t) : join_lanes_as<E, kN, false>(t);
 }
 
 /// kN columns whose rows follow each other without a gap: the shuffles undone.
@@ -366,7 +378,7 @@ void part_lanes(const TransposeBlock& t) {
 }
 
 /// Two rows of elements of 16 bytes, whose columns follow each other without a gap.
-inline void join_blocks(const TransposeBlock& t) {
+inline void join_whole_blocks(const TransposeBlock& t) {
   const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
                 high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   const Byte *const first = t.row(0), *const second = t.row(1);
@@ -412,6 +424,52 @@ void join_squares(const TransposeBlock& t) {
   can_stream(t, t.column(0), kBlocks * 16) ? join_squares_as<E, Writing::stream>(t)
                                            : join_squares_as<E, Writing::plain>(t);
 }
+
+#if HWY_TARGET <= HWY_AVX3
+/// Two or four rows of elements of 16 bytes, whose columns follow each other without a gap, by loads
+/// of 16 and 32 bytes.
+template <int kRows, Writing kWriting>
+void join_pieces_as(const TransposeBlock& t) {
+  const hn::FixedTag<std::uint64_t, 8> d;
+  const Byte* rows[kRows];
+  for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
+  Byte* const first = t.column(0);
+  in_steps<2>(t.na, [&](std::int64_t a) HWY_ATTR {
+    Byte* const to = first + a * kRows * 16;
+    const auto one = [&](int row, int column) HWY_ATTR {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[row] + (a + column) * 16));
+    };
+    const auto two = [&](int row) HWY_ATTR {
+      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[row] + a * 16));
+    };
+    if constexpr (kRows == 2) {
+      __m512i line = _mm512_castsi128_si512(one(0, 0));
+      line = _mm512_inserti32x4(line, one(1, 0), 1);
+      line = _mm512_inserti32x4(line, one(0, 1), 2);
+      line = _mm512_inserti32x4(line, one(1, 1), 3);
+      write<kWriting>(hn::Vec<decltype(d)>{line}, d, to);
+    } else {
+      const __m256i x = two(0), y = two(1);
+      __m512i first_line = _mm512_castsi256_si512(_mm256_permute2x128_si256(x, y, 0x20)),
+              second_line = _mm512_castsi256_si512(_mm256_permute2x128_si256(x, y, 0x31));
+      first_line = _mm512_inserti32x4(first_line, one(2, 0), 2);
+      first_line = _mm512_inserti32x4(first_line, one(3, 0), 3);
+      second_line = _mm512_inserti32x4(second_line, one(2, 1), 2);
+      second_line = _mm512_inserti32x4(second_line, one(3, 1), 3);
+      asm("" : "+v"(first_line), "+v"(second_line));  // loads of both lines before the stores
+      write<kWriting>(hn::Vec<decltype(d)>{first_line}, d, to);
+      write<kWriting>(hn::Vec<decltype(d)>{second_line}, d, to + 64);
+    }
+  });
+}
+
+template <int kRows>
+void join_blocks(const TransposeBlock& t) {
+  if (!loads_pieces(t)) return kRows == 2 ? join_whole_blocks(t) : join_squares<16>(t);
+  t.na % 2 == 0 && can_stream(t, t.column(0), 64) ? join_pieces_as<kRows, Writing::stream>(t)
+                                                  : join_pieces_as<kRows, Writing::plain>(t);
+}
+#endif
 
 /// As many columns, at equal distances, as a square has; rows follow each other without a gap.
 template <int E, Writing kWriting>

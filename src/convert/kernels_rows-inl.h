@@ -161,7 +161,8 @@ constexpr Transposes<E>::Transposes() {
     add("part", Number::columns, fits_columns<E, 7>, part_columns<7>);
   }
   if constexpr (E == 16) {
-    add("join", Number::rows, fits_interleave<E, 2>, join_blocks);
+    add("join", Number::rows, fits_interleave<E, 2>, join_blocks<2>);
+    add("join", Number::rows, fits_interleave<E, 4>, join_blocks<4>);
     add("part", Number::columns, fits_columns<E, 2>, part_blocks);
   }
 #endif
@@ -175,7 +176,9 @@ constexpr Transposes<E>::Transposes() {
 #endif
 #if HWY_TARGET <= HWY_AVX2
   constexpr bool squares = kBlocks == 2 ? E == 4 : E >= 4;
-  if constexpr (squares) add("join", Number::rows, fits_square_rows<E>, join_squares<E>);
+  constexpr bool blocks = HWY_TARGET <= HWY_AVX3 && E == 16;
+  if constexpr (squares && !blocks)
+    add("join", Number::rows, fits_square_rows<E>, join_squares<E>);
   if constexpr (squares || E == 8)
     add("part", Number::columns, fits_square_columns<E>, part_squares<E>);
 #endif
