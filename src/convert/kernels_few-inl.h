@@ -302,8 +302,8 @@ HWY_INLINE __m512i permute(__m512i x, __m512i order, __m512i y) {
   if constexpr (E == 8) return _mm512_permutex2var_epi64(x, order, y);
 }
 
-/// Whether lines are loaded in pieces: a processor whose prefetchers follow few streams by themselves
-/// fetches them from L3 faster so, one that asks for its lines moves them faster whole.
+/// Whether lines are loaded in pieces: a processor whose prefetchers follow few streams by
+/// themselves fetches them from L3 faster so, one that asks for its lines moves them faster whole.
 inline bool loads_pieces(const TransposeBlock& t) { return t.tuning->streams > 0; }
 
 /// kN rows whose columns follow each other without a gap, in as many perfect shuffles as kN has
@@ -426,8 +426,8 @@ void join_squares(const TransposeBlock& t) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-/// Two or four rows of elements of 16 bytes, whose columns follow each other without a gap, by loads
-/// of 16 and 32 bytes.
+/// Two or four rows of elements of 16 bytes, whose columns follow each other without a gap, by
+/// loads of 16 and 32 bytes.
 template <int kRows, Writing kWriting>
 void join_pieces_as(const TransposeBlock& t) {
   const hn::FixedTag<std::uint64_t, 8> d;

@@ -177,8 +177,7 @@ constexpr Transposes<E>::Transposes() {
 #if HWY_TARGET <= HWY_AVX2
   constexpr bool squares = kBlocks == 2 ? E == 4 : E >= 4;
   constexpr bool blocks = HWY_TARGET <= HWY_AVX3 && E == 16;
-  if constexpr (squares && !blocks)
-    add("join", Number::rows, fits_square_rows<E>, join_squares<E>);
+  if constexpr (squares && !blocks) add("join", Number::rows, fits_square_rows<E>, join_squares<E>);
   if constexpr (squares || E == 8)
     add("part", Number::columns, fits_square_columns<E>, part_squares<E>);
 #endif
