@@ -15,6 +15,7 @@
 #include "convert/kernels.h"
 #include "convert/kernels_copy-inl.h"
 #include "convert/kernels_few-inl.h"
+#include "convert/kernels_join-inl.h"
 #include "convert/kernels_transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();

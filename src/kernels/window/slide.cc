@@ -262,7 +262,7 @@ void compute_rows(const Slide& s, const SlideCall& call, const RowTask& task, co
     line.out = call.out + plane + at;
     compute_line<Op>(line);
     if (!line.posts_wait) continue;
-    for (std::int64_t x = cut.first; x < cut.last; ++x) waiting.add(at + x * s.out.pixel);
+    waiting.add(at + cut.first * s.out.pixel, (cut.last - cut.first) * s.out.pixel, s.out.pixel);
   }
   if (line.posts_wait) waiting.finish();
 }

@@ -63,9 +63,18 @@ class Waiting {
   Waiting(const BoundPosts& posts, float* out, const float* const* operands)
       : posts_(posts), out_(out), operands_(operands) {}
 
-  void add(std::int64_t at) {
-    at_[count_++] = at;
-    if (count_ == kMost) finish();
+  /// The pixels of [begin, begin + length).
+  void add(std::int64_t begin, std::int64_t length, std::int64_t pixel) {
+    int count = count_;
+    for (std::int64_t at = begin; at < begin + length; at += pixel) {
+      at_[count++] = at;
+      if (count == kMost) {
+        count_ = count;
+        finish();
+        count = 0;
+      }
+    }
+    count_ = count;
   }
 
   HWY_NOINLINE void finish() {
@@ -97,40 +106,40 @@ struct Steps {
   static constexpr int place(int j, int k) { return ((j - k) / S + 2 * kRing) % kRing; }
 };
 
-/// Some output rows of one block of channels.
-struct ColumnRows {
-  static constexpr int kMostIn = 8, kMostOut = 2;
-
-  struct In {
-    const float* at;
-    std::int64_t pixel;  ///< 0 in a row of padding, all of which is one vector
-  };
-
-  In in[kMostIn];
-  float* out[kMostOut];
-  const float* added[kMostOut];  ///< a post's, or null
+/// A plane of one block of channels, of which some output rows are asked for.
+struct ColumnPlane {
   const Slide* s;
+  const float* in;
+  const float* padding;  ///< a vector of it
   const float* weights;
   const float* bias;   ///< or null
   std::int64_t valid;  ///< channels of the block
+  float* out;
+  const float* added;  ///< a post's, or null
 };
 
-/// What is done with a sum before it is stored. Stores may alias what a ColumnRows holds, so that
-/// it would be read again after each: here it is read once.
+/// What is done with a sum before it is stored.
 template <int R>
 class ColumnEnds {
  public:
-  explicit ColumnEnds(const ColumnRows& rows)
-      : adds_(rows.added[0] != nullptr),
-        clips_(rows.s->posts.clips),
-        bounded_(clips_ && rows.s->posts.hi < std::numeric_limits<float>::infinity()),
-        whole_(rows.valid == kLanes),
-        padded_(rows.s->out.padded),
-        valid_(rows.valid),
-        lo_(rows.s->posts.lo),
-        hi_(rows.s->posts.hi) {
-    std::copy_n(rows.out, R, out_);
-    std::copy_n(rows.added, R, added_);
+  explicit ColumnEnds(const ColumnPlane& plane)
+      : row_(plane.s->w.out[2] * plane.s->out.pixel),
+        adds_(plane.added != nullptr),
+        clips_(plane.s->posts.clips),
+        bounded_(clips_ && plane.s->posts.hi < std::numeric_limits<float>::infinity()),
+        whole_(plane.valid == kLanes),
+        padded_(plane.s->out.padded),
+        valid_(plane.valid),
+        lo_(plane.s->posts.lo),
+        hi_(plane.s->posts.hi) {}
+
+  /// From now on for rows from `y` on.
+  void start(const ColumnPlane& plane, std::int64_t y) {
+    for (int r = 0; r < R; ++r) {
+      const std::int64_t at = (y + r) * row_;
+      out_[r] = plane.out + at;
+      added_[r] = adds_ ? plane.added + at : nullptr;
+    }
   }
 
   HWY_INLINE void store(int r, std::int64_t at, V sum) const {
@@ -151,49 +160,76 @@ class ColumnEnds {
  private:
   float* out_[R];
   const float* added_[R];
+  std::int64_t row_;
   bool adds_, clips_, bounded_, whole_, padded_;
   std::int64_t valid_;
   float lo_, hi_;
 };
 
+/// R rows of the output at once. Stores may alias what a ColumnPlane or a Slide holds, so that it
+/// would be read again after each: here it is read once.
 template <class Op, int K, int S, int R>
 class ColumnWalk {
   using Window = Steps<K, S>;
   static constexpr int kIn = Window::rows_in(R), kRing = Window::kRing, kGroup = Window::kGroup;
-  static_assert(kIn <= ColumnRows::kMostIn && R <= ColumnRows::kMostOut);
 
  public:
-  static HWY_NOINLINE void run(const ColumnRows& rows) {
-    const ColumnEnds<R> ends(rows);
-    ColumnWalk walk(rows);
+  /// Output rows [begin, end), a multiple of R.
+  static HWY_NOINLINE void run(const ColumnPlane& plane, std::int64_t begin, std::int64_t end) {
+    if (begin == end) return;
+    ColumnEnds<R> ends(plane);
+    ColumnWalk walk(plane);
     V w[Op::kWeights ? K * K : 1];
     if constexpr (Op::kWeights) {
       STOWAGE_UNROLL
-      for (int i = 0; i < K * K; ++i) w[i] = hn::LoadU(kTag, rows.weights + i * kLanes);
+      for (int i = 0; i < K * K; ++i) w[i] = hn::LoadU(kTag, plane.weights + i * kLanes);
     }
     const V init =
-        rows.bias != nullptr ? hn::LoadU(kTag, rows.bias) : hn::Set(kTag, initial(*rows.s));
+        plane.bias != nullptr ? hn::LoadU(kTag, plane.bias) : hn::Set(kTag, initial(*plane.s));
+    for (std::int64_t y = begin; y < end; y += R) {
+      walk.start(plane, y);
+      ends.start(plane, y);
+      walk.rows(ends, w, init);
+    }
+  }
+
+ private:
+  struct In {
+    const float* at;
+    std::int64_t pixel;  ///< 0 in a row of padding, all of which is one vector
+  };
+
+  explicit ColumnWalk(const ColumnPlane& plane)
+      : pixel_(plane.s->out.pixel),
+        begin_(plane.s->w.pad_begin[2]),
+        end_(begin_ + plane.s->w.in[2]),
+        out_end_(plane.s->w.out[2] * pixel_),
+        walked_((plane.s->w.out[2] - 1) * S + K) {}
+
+  /// From now on for output rows from `y` on.
+  void start(const ColumnPlane& plane, std::int64_t y) {
+    const Slide& s = *plane.s;
+    const std::int64_t first = y * S - s.w.pad_begin[1], row = s.w.in[2] * s.in.pixel;
+    STOWAGE_UNROLL
+    for (int i = 0; i < kIn; ++i) {
+      const bool inside = first + i >= 0 && first + i < s.w.in[1];
+      in_[i] = inside ? In{plane.in + (first + i) * row, s.in.pixel} : In{plane.padding, 0};
+    }
+    at_ = 0;
+  }
+
+  HWY_INLINE void rows(const ColumnEnds<R>& ends, const V (&w)[Op::kWeights ? K * K : 1], V init) {
     V sums[R][kRing];
     STOWAGE_UNROLL
     for (int r = 0; r < R; ++r) {
       STOWAGE_UNROLL
       for (int i = 0; i < kRing; ++i) sums[r][i] = init;
     }
-    const std::int64_t end = (rows.s->w.out[2] - 1) * S + K;
-    const std::int64_t whole = std::min(walk.end_, end);
-    walk.template group<false>(0, ends, w, init, sums);
+    const std::int64_t whole = std::min(end_, walked_);
+    group<false>(0, ends, w, init, sums);
     std::int64_t v = kGroup;
-    for (; v + kGroup <= whole; v += kGroup) walk.template group<true>(v, ends, w, init, sums);
-    for (; v < end; v += kGroup) walk.template group<false>(v, ends, w, init, sums);
-  }
-
- private:
-  explicit ColumnWalk(const ColumnRows& rows)
-      : pixel_(rows.s->out.pixel),
-        begin_(rows.s->w.pad_begin[2]),
-        end_(begin_ + rows.s->w.in[2]),
-        out_end_(rows.s->w.out[2] * pixel_) {
-    std::copy_n(rows.in, kIn, in_);
+    for (; v + kGroup <= whole; v += kGroup) group<true>(v, ends, w, init, sums);
+    for (; v < walked_; v += kGroup) group<false>(v, ends, w, init, sums);
   }
 
   /// The columns from `v` on. `kInside`: none of them is padding, and each ends a sum that there
@@ -236,56 +272,45 @@ class ColumnWalk {
     }
   }
 
-  ColumnRows::In in_[kIn];
+  In in_[kIn];
   std::int64_t at_ = 0;  // of the next result in a row of the output
-  const std::int64_t pixel_, begin_, end_, out_end_;
+  const std::int64_t pixel_, begin_, end_, out_end_, walked_;
 };
 
 /// The rows of a task, a few at once.
 template <class Op, int K, int S>
 void walk_rows(const Slide& s, const SlideCall& call, const RowTask& task) {
   constexpr int kMost = 2;
-  using Window = Steps<K, S>;
   HWY_ALIGN float padding[kLanes];
   hn::Store(hn::Set(kTag, initial(s)), kTag, padding);
   const std::int64_t block = task.block;
-  const std::int64_t plane = task.image * s.out.image + block * s.out.block;
+  const std::int64_t place = task.image * s.out.image + block * s.out.block;
   const float* operands[kMostPosts];
-  s.posts.advance(call.operands, plane, block * kLanes, operands);
-  ColumnRows rows;
-  rows.s = &s;
-  rows.weights = Op::kWeights ? call.weights + block * s.w.taps() * kLanes : nullptr;
-  rows.bias = call.bias == nullptr ? nullptr : call.bias + block * kLanes;
-  rows.valid = std::min(s.channels - block * kLanes, kLanes);
-  const bool adds = s.posts.adds && operands[0] != nullptr;
+  s.posts.advance(call.operands, place, block * kLanes, operands);
   const bool wait = s.posts.in_registers < s.posts.count;
-  Waiting waiting(s.posts, call.out + plane, operands);
-  const float* const in = call.in + task.image * s.in.image + block * s.in.block;
-  const std::int64_t out_row = s.w.out[2] * s.out.pixel, in_row = s.w.in[2] * s.in.pixel;
-  for (std::int64_t y = task.begin; y < task.end;) {
-    const int count = task.end - y >= kMost ? kMost : 1;
-    for (int i = 0; i < Window::rows_in(count); ++i) {
-      const std::int64_t iy = y * S - s.w.pad_begin[1] + i;
-      const bool inside = iy >= 0 && iy < s.w.in[1];
-      rows.in[i] =
-          inside ? ColumnRows::In{in + iy * in_row, s.in.pixel} : ColumnRows::In{padding, 0};
-    }
-    for (int r = 0; r < count; ++r) {
-      const std::int64_t at = (y + r) * out_row;
-      rows.out[r] = call.out + plane + at;
-      rows.added[r] = adds ? operands[0] + at : nullptr;
-    }
-    if (count == kMost) {
-      ColumnWalk<Op, K, S, kMost>::run(rows);
-    } else {
-      ColumnWalk<Op, K, S, 1>::run(rows);
-    }
-    for (std::int64_t x = 0; wait && x < count * s.w.out[2]; ++x) {
-      waiting.add(y * out_row + x * s.out.pixel);
-    }
-    y += count;
+  Waiting waiting(s.posts, call.out + place, operands);
+  ColumnPlane plane;
+  plane.s = &s;
+  plane.in = call.in + task.image * s.in.image + block * s.in.block;
+  plane.padding = padding;
+  plane.weights = Op::kWeights ? call.weights + block * s.w.taps() * kLanes : nullptr;
+  plane.bias = call.bias == nullptr ? nullptr : call.bias + block * kLanes;
+  plane.valid = std::min(s.channels - block * kLanes, kLanes);
+  plane.out = call.out + place;
+  plane.added = s.posts.adds ? operands[0] : nullptr;
+  const auto run = [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t together = end - (end - begin) % kMost;
+    ColumnWalk<Op, K, S, kMost>::run(plane, begin, together);
+    ColumnWalk<Op, K, S, 1>::run(plane, together, end);
+  };
+  if (!wait) return run(task.begin, task.end);
+  const std::int64_t row = s.w.out[2] * s.out.pixel;
+  for (std::int64_t y = task.begin; y < task.end; y += kMost) {
+    const std::int64_t end = std::min(y + kMost, task.end);
+    run(y, end);
+    waiting.add(y * row, (end - y) * row, s.out.pixel);
   }
-  if (wait) waiting.finish();
+  waiting.finish();
 }
 
 using WalkRows = void (*)(const Slide&, const SlideCall&, const RowTask&);

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+// Few rows or columns in whole vectors of 32 and 64 bytes: joins of rows, partings into columns.
+#if defined(STOWAGE_CONVERT_JOIN_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_CONVERT_JOIN_INL_H
+#undef STOWAGE_CONVERT_JOIN_INL_H
+#else
+#define STOWAGE_CONVERT_JOIN_INL_H
+#endif
+
+#include <algorithm>
+#include <array>
+
+#include "convert/kernels_transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::conversion {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET <= HWY_AVX3
+/// Between kN rows of 16 elements of 4 bytes and 16 columns of kN, one after the other: kN
+/// registers either way. Each register of the result takes elements from all, two sources at a
+/// time.
+template <int kN>
+struct Shuffle {
+  static constexpr int kPairs = (kN + 1) / 2;
+  alignas(64) std::int32_t index[kN][kPairs][16];
+  std::uint16_t mask[kN][kPairs];
+
+  /// `from(i)`: which element of the source becomes element i of the result.
+  template <class F>
+  constexpr explicit Shuffle(F from) : index{}, mask{} {
+    for (int i = 0; i < 16 * kN; ++i) {
+      const int source = from(i), pair = source / 32;
+      index[i / 16][pair][i % 16] = source % 32;
+      mask[i / 16][pair] = static_cast<std::uint16_t>(mask[i / 16][pair] | 1u << (i % 16));
+    }
+  }
+
+  HWY_INLINE __m512i operator()(const __m512i (&x)[kN], int i) const {
+    __m512i out = _mm512_permutex2var_epi32(x[0], _mm512_load_si512(index[i][0]), x[1]);
+    HWY_UNROLL(4)
+    for (int p = 1; p < kPairs; ++p) {
+      const __m512i order = _mm512_load_si512(index[i][p]);
+      if (2 * p + 1 < kN) {
+        out = _mm512_mask_mov_epi32(out, mask[i][p],
+                                    _mm512_permutex2var_epi32(x[2 * p], order, x[2 * p + 1]));
+      } else {
+        out = _mm512_mask_permutexvar_epi32(out, mask[i][p], order, x[2 * p]);
+      }
+    }
+    return out;
+  }
+};
+
+/// kN rows of 4 bytes whose columns follow each other without a gap.
+template <int kN>
+void join_rows(const TransposeBlock& t) {
+  static constexpr Shuffle<kN> kShuffle([](int i) { return i % kN * 16 + i / kN; });
+  const Byte* rows[kN];
+  for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < t.na; next += 16) {
+    const std::int64_t a = std::min(next, t.na - 16);
+    Byte* const to = t.cols[0] + a * kN * 4;
+    if (ahead) prefetch_ahead(to, kN * 64);
+    __m512i x[kN];
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(rows[k] + a * 4);
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k) _mm512_storeu_si512(to + k * 64, kShuffle(x, k));
+  }
+}
+
+/// kN columns of 4 bytes whose rows follow each other without a gap.
+template <int kN>
+void part_columns(const TransposeBlock& t) {
+  static constexpr Shuffle<kN> kShuffle([](int i) { return i % 16 * kN + i / 16; });
+  const hn::FixedTag<std::uint32_t, 16> d;
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < t.nb; next += 16) {
+    const std::int64_t b = std::min(next, t.nb - 16);
+    const Byte* const from = t.row(0) + b * kN * 4;
+    __m512i x[kN];
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(from + k * 64);
+    HWY_UNROLL(8)
+    for (int k = 0; k < kN; ++k)
+      write(hn::Vec<decltype(d)>{kShuffle(x, k)}, d, t.column(k) + b * 4, ahead);
+  }
+}
+
+/// Orders of the lanes of two registers, one behind the other.
+template <int E>
+struct Lanes {
+  static constexpr int kCount = 64 / E;
+  using Order = std::array<typename Element<E>::Type, kCount>;
+
+  static constexpr Order make(int (*from)(int i)) {
+    Order out{};
+    for (int i = 0; i < kCount; ++i)
+      out[static_cast<std::size_t>(i)] = static_cast<typename Element<E>::Type>(from(i));
+    return out;
+  }
+
+  /// Lanes of either in turn, from the beginning or from the middle.
+  alignas(64) static constexpr Order kLow = make([](int i) { return i % 2 * kCount + i / 2; });
+  alignas(64) static constexpr Order kHigh = make([](int i) {
+    return i % 2 * kCount + i / 2 + kCount / 2;
+  });
+  alignas(64) static constexpr Order kEven = make([](int i) { return 2 * i; });
+  alignas(64) static constexpr Order kOdd = make([](int i) { return 2 * i + 1; });
+};
+
+template <int E>
+HWY_INLINE __m512i permute(__m512i x, __m512i order, __m512i y) {
+  if constexpr (E == 2) return _mm512_permutex2var_epi16(x, order, y);
+  if constexpr (E == 4) return _mm512_permutex2var_epi32(x, order, y);
+  if constexpr (E == 8) return _mm512_permutex2var_epi64(x, order, y);
+}
+
+/// Whether lines are loaded in pieces: where hardware prefetchers follow few streams by themselves
+/// they bring lines from L3 faster so (docs/performance.md); elsewhere whole lines are faster.
+inline bool loads_pieces(const TransposeBlock& t) { return t.tuning->streams > 0; }
+
+/// kN rows whose columns follow each other without a gap, in as many perfect shuffles as kN has
+/// binary digits.
+template <int E, int kN, bool kHalves>
+void join_lanes_as(const TransposeBlock& t) {
+  constexpr int kCount = Lanes<E>::kCount;
+  const __m512i low = _mm512_load_si512(Lanes<E>::kLow.data()),
+                high = _mm512_load_si512(Lanes<E>::kHigh.data());
+  const Byte* rows[kN];
+  for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
+  Byte* const first = t.column(0);
+  const bool ahead = t.tuning->prefetch_for_write;
+  in_steps<kCount>(t.na, [&](std::int64_t a) HWY_ATTR {
+    Byte* const to = first + a * kN * E;
+    if (ahead) prefetch_ahead(to, kN * 64);
+    __m512i x[kN], y[kN];
+    HWY_UNROLL(16)
+    for (int k = 0; k < kN; ++k) {
+      const Byte* const line = rows[k] + a * E;
+      x[k] = kHalves ? load_halves(line, line + 32) : _mm512_loadu_si512(line);
+    }
+    HWY_UNROLL(4)
+    for (int round = 1; round < kN; round *= 2) {
+      HWY_UNROLL(8)
+      for (int k = 0; k < kN / 2; ++k) {
+        y[2 * k] = permute<E>(x[k], low, x[k + kN / 2]);
+        y[2 * k + 1] = permute<E>(x[k], high, x[k + kN / 2]);
+      }
+      HWY_UNROLL(16)
+      for (int k = 0; k < kN; ++k) x[k] = y[k];
+    }
+    HWY_UNROLL(16)
+    for (int k = 0; k < kN; ++k) _mm512_storeu_si512(to + k * 64, x[k]);
+  });
+}
+
+template <int E, int kN>
+void join_lanes(const TransposeBlock& t) {
+  loads_pieces(t) ? join_lanes_as<E, kN, true>(t) : join_lanes_as<E, kN, false>(t);
+}
+
+/// kN columns whose rows follow each other without a gap: the shuffles undone.
+template <int E, int kN>
+void part_lanes(const TransposeBlock& t) {
+  constexpr int kCount = Lanes<E>::kCount;
+  const __m512i even = _mm512_load_si512(Lanes<E>::kEven.data()),
+                odd = _mm512_load_si512(Lanes<E>::kOdd.data());
+  const hn::FixedTag<typename Element<E>::Type, kCount> d;
+  Byte* to[kN];
+  for (int k = 0; k < kN; ++k) to[k] = t.column(k);
+  const Byte* const first = t.row(0);
+  const bool ahead = t.tuning->prefetch_for_write;
+  in_steps<kCount>(t.nb, [&](std::int64_t b) HWY_ATTR {
+    const Byte* const from = first + b * kN * E;
+    __m512i x[kN], y[kN];
+    HWY_UNROLL(16)
+    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(from + k * 64);
+    HWY_UNROLL(4)
+    for (int round = 1; round < kN; round *= 2) {
+      HWY_UNROLL(8)
+      for (int k = 0; k < kN / 2; ++k) {
+        y[k] = permute<E>(x[2 * k], even, x[2 * k + 1]);
+        y[k + kN / 2] = permute<E>(x[2 * k], odd, x[2 * k + 1]);
+      }
+      HWY_UNROLL(16)
+      for (int k = 0; k < kN; ++k) x[k] = y[k];
+    }
+    HWY_UNROLL(16)
+    for (int k = 0; k < kN; ++k) write(hn::Vec<decltype(d)>{x[k]}, d, to[k] + b * E, ahead);
+  });
+}
+
+/// Two rows of elements of 16 bytes, whose columns follow each other without a gap.
+inline void join_whole_blocks(const TransposeBlock& t) {
+  const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  const Byte *const first = t.row(0), *const second = t.row(1);
+  Byte* const column = t.cols[0];
+  in_steps<4>(t.na, [&](std::int64_t a) HWY_ATTR {
+    const __m512i x = _mm512_loadu_si512(first + a * 16), y = _mm512_loadu_si512(second + a * 16);
+    Byte* const to = column + a * 32;
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi64(x, low, y));
+    _mm512_storeu_si512(to + 64, _mm512_permutex2var_epi64(x, high, y));
+  });
+}
+
+/// Two columns of elements of 16 bytes, whose rows follow each other without a gap.
+inline void part_blocks(const TransposeBlock& t) {
+  Byte *const first = t.column(0), *const second = t.column(1);
+  const Byte* const row = t.row(0);
+  in_steps<4>(t.nb, [&](std::int64_t b) HWY_ATTR {
+    const Byte* const from = row + b * 32;
+    const __m512i x = _mm512_loadu_si512(from), y = _mm512_loadu_si512(from + 64);
+    _mm512_storeu_si512(first + b * 16, _mm512_shuffle_i32x4(x, y, 0x88));
+    _mm512_storeu_si512(second + b * 16, _mm512_shuffle_i32x4(x, y, 0xdd));
+  });
+}
+#endif
+
+#if HWY_TARGET <= HWY_AVX2
+/// As many rows as a square has; columns follow each other without a gap.
+template <int E, Writing kWriting>
+void join_squares_as(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kVector<E>, kColumn = kN * E;
+  const Byte* rows[kN];
+  for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
+  Byte* const to = t.column(0);
+  const bool ahead = kWriting == Writing::plain && t.tuning->prefetch_for_write;
+  in_steps<kN>(t.na, [&](std::int64_t a) HWY_ATTR {
+    if (ahead) prefetch_ahead(to + a * kColumn, kN * kColumn);
+    square<E, kWriting>(AnyRows<16 / E>{rows, a * E}, to + a * kColumn, kColumn);
+  });
+}
+
+template <int E>
+void join_squares(const TransposeBlock& t) {
+  can_stream(t, t.column(0), kBlocks * 16) ? join_squares_as<E, Writing::stream>(t)
+                                           : join_squares_as<E, Writing::plain>(t);
+}
+
+#if HWY_TARGET <= HWY_AVX3
+/// Two or four rows of elements of 16 bytes, whose columns follow each other without a gap, by
+/// loads of 16 and 32 bytes.
+template <int kRows, Writing kWriting>
+void join_pieces_as(const TransposeBlock& t) {
+  const hn::FixedTag<std::uint64_t, 8> d;
+  const Byte* rows[kRows];
+  for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
+  Byte* const first = t.column(0);
+  in_steps<2>(t.na, [&](std::int64_t a) HWY_ATTR {
+    Byte* const to = first + a * kRows * 16;
+    const auto one = [&](int row, int column) HWY_ATTR {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[row] + (a + column) * 16));
+    };
+    const auto two = [&](int row) HWY_ATTR {
+      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[row] + a * 16));
+    };
+    if constexpr (kRows == 2) {
+      __m512i line = _mm512_castsi128_si512(one(0, 0));
+      line = _mm512_inserti32x4(line, one(1, 0), 1);
+      line = _mm512_inserti32x4(line, one(0, 1), 2);
+      line = _mm512_inserti32x4(line, one(1, 1), 3);
+      write<kWriting>(hn::Vec<decltype(d)>{line}, d, to);
+    } else {
+      const __m256i x = two(0), y = two(1);
+      __m512i first_line = _mm512_castsi256_si512(_mm256_permute2x128_si256(x, y, 0x20)),
+              second_line = _mm512_castsi256_si512(_mm256_permute2x128_si256(x, y, 0x31));
+      first_line = _mm512_inserti32x4(first_line, one(2, 0), 2);
+      first_line = _mm512_inserti32x4(first_line, one(3, 0), 3);
+      second_line = _mm512_inserti32x4(second_line, one(2, 1), 2);
+      second_line = _mm512_inserti32x4(second_line, one(3, 1), 3);
+      asm("" : "+v"(first_line), "+v"(second_line));  // loads of both lines before the stores
+      write<kWriting>(hn::Vec<decltype(d)>{first_line}, d, to);
+      write<kWriting>(hn::Vec<decltype(d)>{second_line}, d, to + 64);
+    }
+  });
+}
+
+template <int kRows>
+void join_blocks(const TransposeBlock& t) {
+  if (!loads_pieces(t)) return kRows == 2 ? join_whole_blocks(t) : join_squares<16>(t);
+  t.na % 2 == 0 && can_stream(t, t.column(0), 64) ? join_pieces_as<kRows, Writing::stream>(t)
+                                                  : join_pieces_as<kRows, Writing::plain>(t);
+}
+#endif
+
+/// As many columns, at equal distances, as a square has; rows follow each other without a gap.
+template <int E, Writing kWriting>
+void part_squares_as(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kVector<E>, kRow = kN * E;
+  const std::int64_t stride = t.col_stride;
+  const Byte* const from = t.row(0);
+  Byte* const to = t.column(0);
+  in_steps<kN>(t.nb, [&](std::int64_t b) HWY_ATTR {
+    square_of_lines<E, kWriting>(DenseRows<16 / E, kRow>{from + b * kRow}, to + b * E, stride);
+  });
+}
+
+template <int E>
+void part_squares(const TransposeBlock& t) {
+  if (t.nb % kVector<E> == 0 && can_stream(t, t.column(0), kBlocks * 16))
+    return part_squares_as<E, Writing::stream>(t);
+  t.tuning->prefetch_for_write ? part_squares_as<E, Writing::ahead>(t)
+                               : part_squares_as<E, Writing::plain>(t);
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX2
+/// Two or four rows of elements of 16 bytes, whose columns follow each other without a gap.
+template <int kRows>
+void join_blocks(const TransposeBlock& t) {
+  const TileTag<16, 2> d;
+  const std::int64_t na = t.na;
+  const Byte* rows[kRows];
+  for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
+  Byte* const first = t.cols[0];
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < na; next += 2) {
+    const std::int64_t a = std::min(next, na - 2);
+    Byte* const to = first + a * kRows * 16;
+    if (ahead) prefetch_ahead(to, kRows * 32);
+    HWY_UNROLL(2)
+    for (int k = 0; k < kRows; k += 2) {
+      const auto load = [&](int row) HWY_ATTR {
+        return hn::LoadU(d, reinterpret_cast<const std::uint64_t*>(rows[row] + a * 16));
+      };
+      const auto x = load(k), y = load(k + 1);
+      write<Writing::plain>(hn::ConcatLowerLower(d, y, x), d, to + k * 16);
+      write<Writing::plain>(hn::ConcatUpperUpper(d, y, x), d, to + (kRows + k) * 16);
+    }
+  }
+}
+
+/// Two or four columns of elements of 16 bytes, whose rows follow each other without a gap.
+template <int kColumns>
+void part_blocks(const TransposeBlock& t) {
+  const TileTag<16, 2> d;
+  constexpr std::int64_t kRow = kColumns * 16;
+  const std::int64_t nb = t.nb;
+  const Byte* const first = t.row(0);
+  Byte* columns[kColumns];
+  for (int k = 0; k < kColumns; ++k) columns[k] = t.column(k);
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < nb; next += 2) {
+    const std::int64_t b = std::min(next, nb - 2);
+    const Byte* const from = first + b * kRow;
+    HWY_UNROLL(2)
+    for (int k = 0; k < kColumns; k += 2) {
+      const auto load = [&](std::int64_t at) HWY_ATTR {
+        return hn::LoadU(d, reinterpret_cast<const std::uint64_t*>(from + at));
+      };
+      const auto x = load(k * 16), y = load(kRow + k * 16);
+      write(hn::ConcatLowerLower(d, y, x), d, columns[k] + b * 16, ahead);
+      write(hn::ConcatUpperUpper(d, y, x), d, columns[k + 1] + b * 16, ahead);
+    }
+  }
+}
+
+/// Eight columns of bytes whose rows follow each other without a gap, in whole vectors.
+inline void part_bytes(const TransposeBlock& t) {
+  const TileTag<1, 2> d;
+  const TileTag<1, 1> half;
+  const std::int64_t nb = t.nb;
+  const Byte* const first = t.row(0);
+  Byte* to[8];  // bytes may alias t
+  for (int a = 0; a < 8; ++a) to[a] = t.column(a);
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < nb; next += 32) {
+    const std::int64_t b = std::min(next, nb - 32);
+    const Byte* const from = first + b * 8;
+    hn::Vec<TileTag<1, 2> > x[8];
+    HWY_UNROLL(8)
+    for (int k = 0; k < 8; ++k)
+      x[k] = hn::Combine(d, hn::LoadU(half, from + 128 + 16 * k), hn::LoadU(half, from + 16 * k));
+    // Two rows in each 16 bytes: one round more than a row takes.
+    shuffle_rows<8>(d, x);
+    shuffle_round<8>(d, x);
+    HWY_UNROLL(8)
+    for (int a = 0; a < 8; ++a) write(x[a], d, to[a] + b, ahead);
+  }
+}
+
+/// Eight or sixteen rows of elements of at most 2 bytes, whose columns follow each other without a
+/// gap, in whole vectors.
+template <int E, int kRows>
+void join_words(const TransposeBlock& t) {
+  using T = typename Element<E>::Type;
+  const TileTag<E, 2> d;
+  constexpr std::int64_t kN = 32 / E;
+  const std::int64_t na = t.na;
+  const Byte* rows[kRows];
+  for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
+  Byte* const first = t.cols[0];
+  const bool ahead = t.tuning->prefetch_for_write;
+  for (std::int64_t next = 0; next < na; next += kN) {
+    const std::int64_t a = std::min(next, na - kN);
+    Byte* to = first + a * kRows * E;
+    if (ahead) prefetch_ahead(to, kRows * 32);
+    hn::Vec<decltype(d)> x[kRows];
+    HWY_UNROLL(16)
+    for (int k = 0; k < kRows; ++k)
+      x[k] = hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
+    shuffle_rows<kRows>(d, x);
+    HWY_UNROLL(8)
+    for (int k = 0; k < kRows; k += 2, to += 32)
+      write<Writing::plain>(hn::ConcatLowerLower(d, x[k + 1], x[k]), d, to);
+    HWY_UNROLL(8)
+    for (int k = 0; k < kRows; k += 2, to += 32)
+      write<Writing::plain>(hn::ConcatUpperUpper(d, x[k + 1], x[k]), d, to);
+  }
+}
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stowage::conversion
+
+HWY_AFTER_NAMESPACE();
+
+#endif
