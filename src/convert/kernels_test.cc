@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <vector>
 
+#include "base/bytes.h"
 #include "convert/conversion.h"
 #include "convert/oracle.h"
 
@@ -144,6 +146,51 @@ TEST(ConvertKernels, CachesOfAnySizeGiveTheSameBytes) {
       EXPECT_EQ(got, want) << "an L2 of " << caches.l2 << ", " << streams << " streams";
     }
   }
+}
+
+TEST(ConvertKernels, JoinsOfPlanesGiveTheSameBytesForAnyProcessor) {
+  struct Case {
+    const char *from, *to;
+    DType dtype;
+  };
+
+  constexpr const char *kNchw = "n c h w", *k4c = "n c/4 h w c%4", *k8c = "n c/8 h w c%8",
+                       *k16c = "n c/16 h w c%16";
+  constexpr Case kCases[] = {{k4c, k8c, DType::f32},   {k4c, k16c, DType::f32},
+                             {k8c, k16c, DType::f32},  {kNchw, k4c, DType::f32},
+                             {kNchw, k8c, DType::f32}, {kNchw, k8c, DType::u16},
+                             {k8c, k16c, DType::u16},  {kNchw, k16c, DType::u16}};
+  for (const std::int64_t target : instruction_sets()) {
+    use_instruction_set(target);
+    for (const Case& c : kCases) {
+      for (const std::int64_t w : {4, 5, 7, 8, 9, 31, 32, 33, 64, 127}) {
+        const Shape shape("nchw", {1, 48, 3, w});
+        const int bytes = dtype_bytes(c.dtype);
+        const Mapping src(Layout::parse(c.from), shape, bytes),
+            dst(Layout::parse(c.to), shape, bytes);
+        std::vector<unsigned char> in(src.bytes()), want(dst.bytes());
+        for (std::size_t i = 0; i < in.size(); ++i)
+          in[i] = static_cast<unsigned char>(i * 31 + i / 251);
+        convert_by_oracle(c.dtype, src, in.data(), c.dtype, dst, want.data());
+        const std::unique_ptr<std::byte, Free> got(allocate_zeroed(dst.bytes()));
+        for (const bool huge : {false, true}) {  // written by non-temporal stores
+          for (const int streams : {0, 16}) {
+            Options options;
+            if (huge) options.huge_from = 0;
+            options.tuning.streams = streams;
+            options.tuning.prefetch_for_write = streams == 0;
+            auto* const to = reinterpret_cast<Byte*>(got.get());
+            std::fill_n(to, dst.bytes(), Byte{0x55});
+            Program(c.dtype, src, c.dtype, dst, {}, options).run(in.data(), to, nullptr);
+            ASSERT_TRUE(std::equal(want.begin(), want.end(), to))
+                << c.from << " to " << c.to << ", width " << w << (huge ? ", huge, " : ", ")
+                << streams << " streams, instruction set " << target;
+          }
+        }
+      }
+    }
+  }
+  use_instruction_set(0);
 }
 
 TEST(ConversionTuning, IsSetForNewConversions) {
