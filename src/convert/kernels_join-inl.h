@@ -209,15 +209,37 @@ inline void join_whole_blocks(const TransposeBlock& t) {
 }
 
 /// Two columns of elements of 16 bytes, whose rows follow each other without a gap.
-inline void part_blocks(const TransposeBlock& t) {
+template <bool kPieces>
+void part_blocks_as(const TransposeBlock& t) {
   Byte *const first = t.column(0), *const second = t.column(1);
   const Byte* const row = t.row(0);
   in_steps<4>(t.nb, [&](std::int64_t b) HWY_ATTR {
     const Byte* const from = row + b * 32;
-    const __m512i x = _mm512_loadu_si512(from), y = _mm512_loadu_si512(from + 64);
-    _mm512_storeu_si512(first + b * 16, _mm512_shuffle_i32x4(x, y, 0x88));
-    _mm512_storeu_si512(second + b * 16, _mm512_shuffle_i32x4(x, y, 0xdd));
+    __m512i x, y;
+    if constexpr (kPieces) {
+      const auto load = [&](int block) HWY_ATTR {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + block);
+      };
+      x = _mm512_castsi128_si512(load(0));
+      y = _mm512_castsi128_si512(load(1));
+      x = _mm512_inserti32x4(x, load(2), 1);
+      y = _mm512_inserti32x4(y, load(3), 1);
+      x = _mm512_inserti32x4(x, load(4), 2);
+      y = _mm512_inserti32x4(y, load(5), 2);
+      x = _mm512_inserti32x4(x, load(6), 3);
+      y = _mm512_inserti32x4(y, load(7), 3);
+    } else {
+      const __m512i v = _mm512_loadu_si512(from), w = _mm512_loadu_si512(from + 64);
+      x = _mm512_shuffle_i32x4(v, w, 0x88);
+      y = _mm512_shuffle_i32x4(v, w, 0xdd);
+    }
+    _mm512_storeu_si512(first + b * 16, x);
+    _mm512_storeu_si512(second + b * 16, y);
   });
+}
+
+inline void part_blocks(const TransposeBlock& t) {
+  loads_pieces(t) ? part_blocks_as<true>(t) : part_blocks_as<false>(t);
 }
 #endif
 
@@ -300,10 +322,47 @@ void part_squares_as(const TransposeBlock& t) {
   });
 }
 
+#if HWY_TARGET <= HWY_AVX3
+/// Four columns of elements of 16 bytes, likewise, by loads of 16 and 32 bytes.
+template <Writing kWriting>
+void part_pieces_as(const TransposeBlock& t) {
+  const hn::FixedTag<std::uint64_t, 8> d;
+  const Byte* const first = t.row(0);
+  Byte* to[4];
+  for (int k = 0; k < 4; ++k) to[k] = t.column(k);
+  in_steps<4>(t.nb, [&](std::int64_t b) HWY_ATTR {
+    const auto one = [&](int row, int column) HWY_ATTR {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(first + (b + row) * 64) + column);
+    };
+    const auto two = [&](int row, int half) HWY_ATTR {
+      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + (b + row) * 64) + half);
+    };
+    __m512i x[4];
+    HWY_UNROLL(2)
+    for (int half = 0; half < 2; ++half) {
+      const __m256i p = two(0, half), q = two(1, half);
+      x[2 * half] = _mm512_castsi256_si512(_mm256_permute2x128_si256(p, q, 0x20));
+      x[2 * half + 1] = _mm512_castsi256_si512(_mm256_permute2x128_si256(p, q, 0x31));
+    }
+    HWY_UNROLL(4)
+    for (int k = 0; k < 4; ++k) x[k] = _mm512_inserti32x4(x[k], one(2, k), 2);
+    HWY_UNROLL(4)
+    for (int k = 0; k < 4; ++k) x[k] = _mm512_inserti32x4(x[k], one(3, k), 3);
+    asm("" : "+v"(x[0]), "+v"(x[1]), "+v"(x[2]), "+v"(x[3]));  // all loads before the stores
+    HWY_UNROLL(4)
+    for (int k = 0; k < 4; ++k) write<kWriting>(hn::Vec<decltype(d)>{x[k]}, d, to[k] + b * 16);
+  });
+}
+#endif
+
 template <int E>
 void part_squares(const TransposeBlock& t) {
-  if (t.nb % kVector<E> == 0 && can_stream(t, t.column(0), kBlocks * 16))
-    return part_squares_as<E, Writing::stream>(t);
+  const bool stream = t.nb % kVector<E> == 0 && can_stream(t, t.column(0), kBlocks * 16);
+#if HWY_TARGET <= HWY_AVX3
+  if (E == 16 && loads_pieces(t))
+    return stream ? part_pieces_as<Writing::stream>(t) : part_pieces_as<Writing::plain>(t);
+#endif
+  if (stream) return part_squares_as<E, Writing::stream>(t);
   t.tuning->prefetch_for_write ? part_squares_as<E, Writing::ahead>(t)
                                : part_squares_as<E, Writing::plain>(t);
 }

@@ -148,7 +148,7 @@ TEST(ConvertKernels, CachesOfAnySizeGiveTheSameBytes) {
   }
 }
 
-TEST(ConvertKernels, JoinsOfPlanesGiveTheSameBytesForAnyProcessor) {
+TEST(ConvertKernels, JoinsAndPartingsGiveTheSameBytesForAnyProcessor) {
   struct Case {
     const char *from, *to;
     DType dtype;
@@ -156,10 +156,12 @@ TEST(ConvertKernels, JoinsOfPlanesGiveTheSameBytesForAnyProcessor) {
 
   constexpr const char *kNchw = "n c h w", *k4c = "n c/4 h w c%4", *k8c = "n c/8 h w c%8",
                        *k16c = "n c/16 h w c%16";
-  constexpr Case kCases[] = {{k4c, k8c, DType::f32},   {k4c, k16c, DType::f32},
-                             {k8c, k16c, DType::f32},  {kNchw, k4c, DType::f32},
-                             {kNchw, k8c, DType::f32}, {kNchw, k8c, DType::u16},
-                             {k8c, k16c, DType::u16},  {kNchw, k16c, DType::u16}};
+  constexpr Case kCases[] = {
+      {k4c, k8c, DType::f32},   {k4c, k16c, DType::f32},   {k8c, k16c, DType::f32},
+      {kNchw, k4c, DType::f32}, {kNchw, k8c, DType::f32},  {kNchw, k8c, DType::u16},
+      {k8c, k16c, DType::u16},  {kNchw, k16c, DType::u16}, {k8c, k4c, DType::f32},
+      {k16c, k4c, DType::f32},  {k16c, k8c, DType::f32},   {k16c, k8c, DType::u16},
+      {k8c, kNchw, DType::f32}, {k16c, kNchw, DType::f32}};
   for (const std::int64_t target : instruction_sets()) {
     use_instruction_set(target);
     for (const Case& c : kCases) {
