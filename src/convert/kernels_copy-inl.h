@@ -143,8 +143,31 @@ void copy_across_as(const CopyBlock& c) {
   }
 }
 
+#if HWY_TARGET <= HWY_AVX3
+/// Two runs of 32 bytes that are a line of the destination, in loads of 16 bytes: as in
+/// join_blocks.
+void copy_two_halves(const CopyBlock& c) {
+  const std::int64_t rows = c.rows, is = c.is, os = c.os, other = c.across_is;  // bytes may alias c
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  const auto load = [](const Byte* p)
+                        HWY_ATTR { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
+    __m512i line = _mm512_castsi128_si512(load(from));
+    line = _mm512_inserti32x4(line, load(from + 16), 1);
+    line = _mm512_inserti32x4(line, load(from + other), 2);
+    line = _mm512_inserti32x4(line, load(from + other + 16), 3);
+    _mm512_storeu_si512(to, line);
+  }
+}
+#endif
+
 template <int kRun, int kAcross>
 void copy_across(const CopyBlock& c) {
+#if HWY_TARGET <= HWY_AVX3
+  if (kRun == 32 && kAcross == 2 && c.across_os == 32 && !c.prefetch_for_write)
+    return copy_two_halves(c);
+#endif
   c.prefetch_for_write ? copy_across_as<kRun, kAcross, true>(c)
                        : copy_across_as<kRun, kAcross, false>(c);
 }
