@@ -67,7 +67,7 @@ struct CopyBlock {
   std::int64_t rows, is, os, run, valid;
   const Byte* src_end;                                    ///< as above
   std::int64_t across = 1, across_is = 0, across_os = 0;  ///< runs of each row, at these distances
-  bool prefetch_for_write = false;                        ///< as the tuning says
+  const Tuning* tuning = nullptr;
 };
 
 /// Whether so many lines at this distance are more than 16 for each of the sets of an L1 cache of

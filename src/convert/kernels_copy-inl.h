@@ -89,7 +89,7 @@ void copy_vectors(const CopyBlock& c) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t rows = c.rows, is = c.is, os = c.os, run = c.run,
                      ahead = 8 * os;  // bytes may alias c
-  const bool asked = c.prefetch_for_write;
+  const bool asked = c.tuning->prefetch_for_write;
   const Byte* from = c.src;
   Byte* to = c.dst;
   if (run < lanes) {  // two halves
@@ -150,26 +150,19 @@ void copy_two_halves(const CopyBlock& c) {
   const std::int64_t rows = c.rows, is = c.is, os = c.os, other = c.across_is;  // bytes may alias c
   const Byte* from = c.src;
   Byte* to = c.dst;
-  const auto load = [](const Byte* p)
-                        HWY_ATTR { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
-  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
-    __m512i line = _mm512_castsi128_si512(load(from));
-    line = _mm512_inserti32x4(line, load(from + 16), 1);
-    line = _mm512_inserti32x4(line, load(from + other), 2);
-    line = _mm512_inserti32x4(line, load(from + other + 16), 3);
-    _mm512_storeu_si512(to, line);
-  }
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os)
+    _mm512_storeu_si512(to, load_quarters(from, from + 16, from + other, from + other + 16));
 }
 #endif
 
 template <int kRun, int kAcross>
 void copy_across(const CopyBlock& c) {
 #if HWY_TARGET <= HWY_AVX3
-  if (kRun == 32 && kAcross == 2 && c.across_os == 32 && !c.prefetch_for_write)
+  if (kRun == 32 && kAcross == 2 && c.across_os == 32 && c.tuning->loads_pieces())
     return copy_two_halves(c);
 #endif
-  c.prefetch_for_write ? copy_across_as<kRun, kAcross, true>(c)
-                       : copy_across_as<kRun, kAcross, false>(c);
+  c.tuning->prefetch_for_write ? copy_across_as<kRun, kAcross, true>(c)
+                               : copy_across_as<kRun, kAcross, false>(c);
 }
 
 /// `rows` short runs that end in zeros, kPieces of 16 bytes each, of which kValid have a source. A
@@ -196,7 +189,7 @@ void copy_pieces(const CopyBlock& c, std::int64_t rows, const Byte* mask) {
 HWY_INLINE void copy_dense_pieces(const CopyBlock& c, std::int64_t rows, const Byte* mask) {
   const TileTag<1, kBlocks> d;
   const auto last = hn::LoadDup128(d, mask);
-  const bool asked = c.prefetch_for_write;  // bytes may alias c
+  const bool asked = c.tuning->prefetch_for_write;  // bytes may alias c
   const std::int64_t is = c.is;
   Byte* to = c.dst;
   std::int64_t r = 0;
@@ -218,8 +211,10 @@ HWY_INLINE void copy_dense_pieces(const CopyBlock& c, std::int64_t rows, const B
     hn::StoreU(hn::And(load_rows<1, kBlocks>(from, 0), last), d, to);
     from.skip(kBlocks * is);
   }
-  const CopyBlock rest{c.src + r * is, to, rows - r, is, c.os, c.run, c.valid, c.src_end};
-  copy_pieces<1, 1>(rest, rest.rows, mask);
+  CopyBlock rest = c;
+  rest.src += r * is;
+  rest.dst = to;
+  copy_pieces<1, 1>(rest, rows - r, mask);
 }
 
 template <int... kIndex>
@@ -236,7 +231,7 @@ void copy_masked(const CopyBlock& c) {
   const hn::ScalableTag<Byte> d;
   const auto valid = hn::FirstN(d, static_cast<std::size_t>(c.valid));
   const std::int64_t rows = c.rows, is = c.is, os = c.os;  // bytes may alias c
-  const bool asked = c.prefetch_for_write;
+  const bool asked = c.tuning->prefetch_for_write;
   const Byte* from = c.src;
   Byte* to = c.dst;
   for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
@@ -287,7 +282,7 @@ std::int64_t copy_dense_words(const CopyBlock& c) {
     order[i] = i % run < valid ? static_cast<Byte>(i / run * valid + i % run) : Byte{0x80};
   const auto spread = hn::LoadDup128(d, order);
   const std::int64_t safe = rows_with_room(c, 16);
-  const bool asked = c.prefetch_for_write;
+  const bool asked = c.tuning->prefetch_for_write;
   EvenRows<1> from(c.src, words * valid);
   Byte* to = c.dst;
   std::int64_t row = 0;

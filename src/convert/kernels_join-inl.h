@@ -119,10 +119,6 @@ HWY_INLINE __m512i permute(__m512i x, __m512i order, __m512i y) {
   if constexpr (E == 8) return _mm512_permutex2var_epi64(x, order, y);
 }
 
-/// Whether lines are loaded in pieces: where hardware prefetchers follow few streams by themselves
-/// they bring lines from L3 faster so (docs/performance.md); elsewhere whole lines are faster.
-inline bool loads_pieces(const TransposeBlock& t) { return t.tuning->streams > 0; }
-
 /// kN rows whose columns follow each other without a gap, in as many perfect shuffles as kN has
 /// binary digits.
 template <int E, int kN, bool kHalves>
@@ -160,7 +156,7 @@ void join_lanes_as(const TransposeBlock& t) {
 
 template <int E, int kN>
 void join_lanes(const TransposeBlock& t) {
-  loads_pieces(t) ? join_lanes_as<E, kN, true>(t) : join_lanes_as<E, kN, false>(t);
+  t.tuning->loads_pieces() ? join_lanes_as<E, kN, true>(t) : join_lanes_as<E, kN, false>(t);
 }
 
 /// kN columns whose rows follow each other without a gap: the shuffles undone.
@@ -217,17 +213,8 @@ void part_blocks_as(const TransposeBlock& t) {
     const Byte* const from = row + b * 32;
     __m512i x, y;
     if constexpr (kPieces) {
-      const auto load = [&](int block) HWY_ATTR {
-        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + block);
-      };
-      x = _mm512_castsi128_si512(load(0));
-      y = _mm512_castsi128_si512(load(1));
-      x = _mm512_inserti32x4(x, load(2), 1);
-      y = _mm512_inserti32x4(y, load(3), 1);
-      x = _mm512_inserti32x4(x, load(4), 2);
-      y = _mm512_inserti32x4(y, load(5), 2);
-      x = _mm512_inserti32x4(x, load(6), 3);
-      y = _mm512_inserti32x4(y, load(7), 3);
+      x = load_quarters(from, from + 32, from + 64, from + 96);
+      y = load_quarters(from + 16, from + 48, from + 80, from + 112);
     } else {
       const __m512i v = _mm512_loadu_si512(from), w = _mm512_loadu_si512(from + 64);
       x = _mm512_shuffle_i32x4(v, w, 0x88);
@@ -239,7 +226,7 @@ void part_blocks_as(const TransposeBlock& t) {
 }
 
 inline void part_blocks(const TransposeBlock& t) {
-  loads_pieces(t) ? part_blocks_as<true>(t) : part_blocks_as<false>(t);
+  t.tuning->loads_pieces() ? part_blocks_as<true>(t) : part_blocks_as<false>(t);
 }
 #endif
 
@@ -282,11 +269,8 @@ void join_pieces_as(const TransposeBlock& t) {
       return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[row] + a * 16));
     };
     if constexpr (kRows == 2) {
-      __m512i line = _mm512_castsi128_si512(one(0, 0));
-      line = _mm512_inserti32x4(line, one(1, 0), 1);
-      line = _mm512_inserti32x4(line, one(0, 1), 2);
-      line = _mm512_inserti32x4(line, one(1, 1), 3);
-      write<kWriting>(hn::Vec<decltype(d)>{line}, d, to);
+      const Byte *const x = rows[0] + a * 16, *const y = rows[1] + a * 16;
+      write<kWriting>(hn::Vec<decltype(d)>{load_quarters(x, y, x + 16, y + 16)}, d, to);
     } else {
       const __m256i x = two(0), y = two(1);
       __m512i first_line = _mm512_castsi256_si512(_mm256_permute2x128_si256(x, y, 0x20)),
@@ -304,7 +288,7 @@ void join_pieces_as(const TransposeBlock& t) {
 
 template <int kRows>
 void join_blocks(const TransposeBlock& t) {
-  if (!loads_pieces(t)) return kRows == 2 ? join_whole_blocks(t) : join_squares<16>(t);
+  if (!t.tuning->loads_pieces()) return kRows == 2 ? join_whole_blocks(t) : join_squares<16>(t);
   t.na % 2 == 0 && can_stream(t, t.column(0), 64) ? join_pieces_as<kRows, Writing::stream>(t)
                                                   : join_pieces_as<kRows, Writing::plain>(t);
 }
@@ -359,7 +343,7 @@ template <int E>
 void part_squares(const TransposeBlock& t) {
   const bool stream = t.nb % kVector<E> == 0 && can_stream(t, t.column(0), kBlocks * 16);
 #if HWY_TARGET <= HWY_AVX3
-  if (E == 16 && loads_pieces(t))
+  if (E == 16 && t.tuning->loads_pieces())
     return stream ? part_pieces_as<Writing::stream>(t) : part_pieces_as<Writing::plain>(t);
 #endif
   if (stream) return part_squares_as<E, Writing::stream>(t);

@@ -211,6 +211,17 @@ HWY_INLINE __m512i load_halves(const Byte* p, const Byte* q) {
   const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q));
   return _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
 }
+
+/// 16 bytes from each, one behind the other, likewise.
+HWY_INLINE __m512i load_quarters(const Byte* p, const Byte* q, const Byte* r, const Byte* s) {
+  const auto load = [](const Byte* from) HWY_ATTR {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  };
+  __m512i line = _mm512_castsi128_si512(load(p));
+  line = _mm512_inserti32x4(line, load(q), 1);
+  line = _mm512_inserti32x4(line, load(r), 2);
+  return _mm512_inserti32x4(line, load(s), 3);
+}
 #endif
 
 /// A perfect shuffle of the lanes of kN registers within each 128-bit block.

@@ -19,6 +19,11 @@ struct Tuning : ConversionTuning {
   std::int64_t huge_from() const noexcept {
     return std::min<std::int64_t>(caches.l3 / 2, std::int64_t{32} << 20);
   }
+
+  /// Whether lines are loaded in pieces: where hardware prefetchers follow few streams by
+  /// themselves they bring lines from L3 faster so (docs/performance.md); elsewhere whole lines are
+  /// faster.
+  bool loads_pieces() const noexcept { return streams > 0; }
 };
 
 /// What new conversions use.

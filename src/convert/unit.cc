@@ -179,9 +179,7 @@ void UnitRunner::cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, 
   const std::int64_t most = static_cast<std::int64_t>(kScratchBytes) / bytes;
   for (std::int64_t r = 0; r < rows; r += most) {
     const std::int64_t n = std::min(most, rows - r);
-    const CopyBlock gathered{src + r * is,           scratch_, n, is, bytes, bytes,
-                             valid * job_.src_bytes, src_end_};
-    choose(kernels_, gathered).run(gathered);
+    copy_rows({src + r * is, scratch_, n, is, bytes, bytes, valid * job_.src_bytes, src_end_});
     cast_dense(scratch_, dst + r * run * job_.dst_bytes, n * run, run, map);
   }
 }
@@ -264,7 +262,7 @@ void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexc
 }
 
 void UnitRunner::copy_rows(CopyBlock block) noexcept {
-  block.prefetch_for_write = block_.tuning->prefetch_for_write;
+  block.tuning = block_.tuning;
   const bool whole =
       block.run == job_.copy_run && block.valid == block.run && block.across == job_.copy_across;
   (whole ? *job_.copy : choose(kernels_, block)).run(block);

@@ -45,18 +45,13 @@ Ints NodeRef::constant_ints(int i) const {
     fail(ErrorCode::unsupported, "input ", i, " ('", v.name,
          "') must be known before the model runs");
   }
-  const auto count = static_cast<std::size_t>(v.constant->shape().elements());
-  Ints out(count);
-  if (v.dtype == DType::i64) {
-    std::memcpy(out.data(), v.constant->data(), count * sizeof(std::int64_t));
-  } else if (v.dtype == DType::i32) {
-    const auto in = v.constant->as<std::int32_t>();
-    for (std::size_t k = 0; k < count; ++k) out[k] = in[k];
-  } else {
-    fail(ErrorCode::bad_input, "input ", i, " ('", v.name, "') must hold i64 or i32, not ",
-         dtype_name(v.dtype));
-  }
-  return out;
+  const auto read = [&](const auto* from) {
+    return Ints(from, from + v.constant->shape().elements());
+  };
+  if (v.dtype == DType::i64) return read(v.constant->as<std::int64_t>().data());
+  if (v.dtype == DType::i32) return read(v.constant->as<std::int32_t>().data());
+  fail(ErrorCode::bad_input, "input ", i, " ('", v.name, "') must hold i64 or i32, not ",
+       dtype_name(v.dtype));
 }
 
 Floats NodeRef::constant_floats(int i) const {

@@ -381,7 +381,7 @@ class BinaryReader {
     if (bytes.size() % 4 != 0) {
       fail(ErrorCode::bad_input, "it has ", bytes.size(), " bytes, which are no whole numbers");
     }
-    std::memcpy(words_.data(), bytes.data(), bytes.size());
+    if (!words_.empty()) std::memcpy(words_.data(), bytes.data(), bytes.size());
   }
 
   std::vector<NcnnLayer> read() {

@@ -116,6 +116,8 @@ TEST(Constant, ValuesAndBounds) {
   EXPECT_EQ(elements<std::int64_t>(
                 reference({.op = "constant", .attrs = {{"value_ints", Ints{4, 5}}}})[0]),
             (Ints{4, 5}));
+  EXPECT_EQ(reference({.op = "constant", .attrs = {{"value_ints", Ints{}}}})[0].shape(),
+            Shape("a", {0}));
   EXPECT_EQ(error_code_of({.op = "constant", .attrs = {{"value_string", "x"}}}), 4);
   EXPECT_EQ(elements<float>(
                 reference({.op = "constant_of_shape", .inputs = {In::of(ints_tensor({2}))}})[0]),

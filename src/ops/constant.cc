@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators whose result is known before run: constant, shape, size, constant_of_shape, range.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -14,7 +15,7 @@ namespace {
 template <class T>
 std::shared_ptr<const Tensor> tensor_of(DType dtype, std::span<const T> elements, bool scalar) {
   Tensor t(dtype, scalar ? Shape() : Shape("a", {static_cast<std::int64_t>(elements.size())}));
-  std::memcpy(t.data(), elements.data(), elements.size_bytes());
+  std::ranges::copy(elements, t.as<T>().begin());
   return std::make_shared<const Tensor>(std::move(t));
 }
 

@@ -34,7 +34,7 @@ namespace stowage::op_test {
 template <class T>
 Tensor tensor_of(DType dtype, const Ints& extents, const std::vector<T>& elements) {
   Tensor t(dtype, Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents));
-  std::memcpy(t.data(), elements.data(), elements.size() * sizeof(T));
+  std::ranges::copy(elements, t.as<T>().begin());
   return t;
 }
 

@@ -32,6 +32,15 @@ TEST(Reshape, Shapes) {
   EXPECT_EQ(shape_after("transpose", {{"perm", Ints{1, 0, 2}}}, {2, 3, 4}), (Ints{3, 2, 4}));
 }
 
+// A shape of no numbers is a scalar's; its list has no storage to copy into.
+TEST(Reshape, ToAScalar) {
+  for (const DType dtype : {DType::i64, DType::i32}) {
+    OpGraph g(
+        {.op = "reshape", .inputs = {{.extents = {1, 1}}, In::of(Tensor(dtype, Shape("a", {0})))}});
+    EXPECT_EQ(g.ref().output().shape.rank(), 0);
+  }
+}
+
 TEST(Reshape, Errors) {
   struct Line {
     const char* op;

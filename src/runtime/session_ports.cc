@@ -94,7 +94,7 @@ bool copy_as_it_lies(DType from_dtype, const Mapping& from, const std::byte* dat
       !from.bijective()) {
     return false;
   }
-  std::memmove(into, data, from.bytes());
+  if (from.bytes() > 0) std::memmove(into, data, from.bytes());
   return true;
 }
 
