@@ -241,6 +241,31 @@ TEST(InstanceNorm, EveryLayoutGivesTheSame) {
   }
 }
 
+/// As after a reshape of (n, g * k, h, w) to (n, g, k * h * w), which moves no byte: k pixels of
+/// each channel, and the next channel's behind them.
+TEST(InstanceNorm, GroupsOfChannelsThatLieChannelsLast) {
+  struct Line {
+    std::int64_t groups, channels, pixels;
+  };
+
+  for (const Line& l : {Line{32, 2, 50},
+                        {8, 3, 35},
+                        {5, 31, 9},
+                        {3, 32, 12},
+                        {2, 40, 7},
+                        {1, 4, 9},
+                        {16, 4, 1},
+                        {40, 5, 6}}) {
+    OpCase c{.op = "instance_norm",
+             .inputs = {{.extents = {2, l.groups, l.channels * l.pixels}, .lo = 3, .hi = 5},
+                        {.extents = {l.groups}},
+                        {.extents = {l.groups}}},
+             .layouts = {text("a c%", l.pixels, " b c/", l.pixels)}};
+    c.atol = 1e-5;
+    EXPECT_GE(check_offers(c), 1) << l.groups << " groups of " << l.channels;
+  }
+}
+
 TEST(InstanceNorm, ChannelsAreNormalised) {
   const OpCase c{.op = "instance_norm",
                  .attrs = {{"epsilon", 0.0f}},

@@ -5,8 +5,10 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/numbers.h"
 #include "base/thread_pool.h"
@@ -26,28 +28,40 @@ std::int64_t elements_from(const Shape& shape, int from) {
 }
 
 /// Moments over the pixels of every channel of every image, whatever lies innermost: channels, and
-/// then as many as are contiguous are taken together, or pixels.
+/// then as many as are contiguous are taken together, or pixels. Or a few pixels of a channel, and
+/// the next channel's behind them, as when groups of channels of an image that lies channels last
+/// have become the channels: then all of these are taken together, and sums of a channel's columns
+/// added up.
 struct InstanceNorm {
   static constexpr std::int64_t kColumns = 64;
 
   std::vector<StridedLoop<2>> over;   ///< images and channels: strides of x, of scale and bias
   std::vector<StridedLoop<1>> along;  ///< pixels
-  std::int64_t columns = 1;           ///< contiguous channels
-  std::int64_t run = 1;               ///< contiguous pixels
+  std::int64_t columns = 1;           ///< contiguous cells of channels
+  std::int64_t each = 1;              ///< contiguous pixels of each of these channels
+  std::int64_t run = 1;               ///< contiguous pixels where there are no such channels
   std::int64_t rows = 1,
                stride = 0;  ///< the innermost loop of pixels where channels are contiguous
   std::int64_t pixels = 1;
   float epsilon = 0;
 
   void operator()(const KernelArgs& args) const noexcept {
-    const std::int64_t chunks = ceil_div(columns, kColumns);
-    parallel(args.pool, at(loop_count(over) * chunks), [&](std::size_t task) {
+    // A line of each row is the least that pays: smaller parts would read lines twice.
+    constexpr std::int64_t kLine = kAlignment / sizeof(float);
+    const std::int64_t outer = loop_count(over);
+    const int threads = args.pool == nullptr ? 1 : args.pool->threads();
+    std::int64_t chunk = kColumns;
+    while (chunk > kLine && outer * ceil_div(columns, chunk) < threads) chunk /= 2;
+    chunk = std::max(chunk / each, std::int64_t{1}) * each;
+    const std::int64_t chunks = ceil_div(columns, chunk);
+    parallel(args.pool, at(outer * chunks), [&](std::size_t task) {
       const auto i = static_cast<std::int64_t>(task);
-      const std::int64_t first = i % chunks * kColumns;
+      const std::int64_t first = i % chunks * chunk;
       const auto offset = loop_offset(over, i / chunks);
+      const std::int64_t channel = offset[1] + first / each;
       channels(args.input<float>(0) + offset[0] + first, args.output<float>(0) + offset[0] + first,
-               args.input<float>(1) + offset[1] + first, args.input<float>(2) + offset[1] + first,
-               std::min(kColumns, columns - first));
+               args.input<float>(1) + channel, args.input<float>(2) + channel,
+               std::min(chunk, columns - first));
     });
   }
 
@@ -61,14 +75,16 @@ struct InstanceNorm {
       f(x + offset[0], part.data());
       for (std::int64_t v = 0; v < n; ++v) sums[at(v)] += static_cast<double>(part[at(v)]);
     });
-    for (std::int64_t v = 0; v < n; ++v) {
-      mean_of[v] = static_cast<float>(sums[at(v)] / static_cast<double>(pixels));
+    for (std::int64_t first = 0; first < n; first += each) {
+      double sum = 0;
+      for (std::int64_t v = first; v < first + each; ++v) sum += sums[at(v)];
+      std::fill_n(mean_of + first, each, static_cast<float>(sum / static_cast<double>(pixels)));
     }
   }
 
   void channels(const float* x, float* y, const float* scale, const float* bias,
                 std::int64_t n) const noexcept {
-    float mean[kColumns], factor[kColumns];
+    float mean[kColumns], factor[kColumns], shift[kColumns];
     const bool by_row = run > 1;
     gather(x, n, mean, [&](const float* from, float* sums) {
       if (by_row) {
@@ -84,12 +100,15 @@ struct InstanceNorm {
         deviation_columns(from, stride, rows, n, mean, sums);
       }
     });
-    for (std::int64_t v = 0; v < n; ++v) factor[v] = scale[v] / std::sqrt(factor[v] + epsilon);
+    for (std::int64_t v = 0; v < n; ++v) {
+      factor[v] = scale[v / each] / std::sqrt(factor[v] + epsilon);
+      shift[v] = bias[v / each];
+    }
     for_each_offset(along.data(), along.size(), [&](const auto& offset) {
       if (by_row) {
-        normalise_row(x + offset[0], y + offset[0], run, *mean, *factor, *bias);
+        normalise_row(x + offset[0], y + offset[0], run, *mean, *factor, *shift);
       } else {
-        normalise_columns(x + offset[0], y + offset[0], stride, rows, n, mean, factor, bias);
+        normalise_columns(x + offset[0], y + offset[0], stride, rows, n, mean, factor, shift);
       }
     });
   }
@@ -110,7 +129,17 @@ std::optional<InstanceNorm> instance_norm_of(const Mapping& mapping, const Mappi
   k.columns = take_run(k.over);
   if (k.columns == 1) {
     k.run = take_run(k.along);
-  } else if (!k.along.empty()) {
+    const auto follows = [&](const StridedLoop<2>& l) {
+      return l.stride[0] == k.run && l.stride[1] == 1;
+    };
+    if (k.run > 1 && 2 * k.run <= InstanceNorm::kColumns && !k.over.empty() &&
+        follows(k.over.back())) {
+      k.each = std::exchange(k.run, 1);
+      k.columns = k.each * k.over.back().extent;
+      k.over.pop_back();
+    }
+  }
+  if (k.columns > 1 && !k.along.empty()) {
     k.rows = k.along.back().extent;
     k.stride = k.along.back().stride[0];
     k.along.pop_back();
