@@ -109,8 +109,12 @@ Winograd place(const WinogradParams& p, int m) {
   t.w = f.w;
   t.in_channels = f.in_channels;
   t.out_channels = f.out_channels;
-  t.rows = ceil_div(f.w.out[1], m);
-  t.columns = ceil_div(f.w.out[2], m);
+  const auto tiles = [&](std::size_t axis) {
+    const std::int64_t apart = f.w.dilation[axis], extent = f.w.out[axis];
+    return std::min(apart, extent) * ceil_div(ceil_div(extent, apart), m);
+  };
+  t.rows = tiles(1);
+  t.columns = tiles(2);
   t.in = side(p.variant.in_blocked, f.w.in_pixels(), f.in_channels);
   t.out = side(p.variant.out_blocked, f.w.out_pixels(), f.out_channels);
   t.posts = BoundPosts(p.posts);
@@ -234,8 +238,11 @@ bool winograd_fits(const ConvFacts& f, int m) noexcept {
   constexpr std::int64_t kMostChannels = 1024;
   if (m > 4 && f.in_channels > kMostChannels) return false;
   if (m > 2 && f.in_channels > 2 * kMostChannels) return false;
+  const auto shares_products = [&](std::size_t axis) {
+    return f.w.dilation[axis] == 1 || 2 * f.w.dilation[axis] <= f.w.out[axis];
+  };
   return f.group == 1 && f.w.in[0] == 1 && f.w.out[0] == 1 && f.w.kernel == Extents3{1, 3, 3} &&
-         f.w.stride == one && f.w.dilation == one;
+         f.w.stride == one && shares_products(1) && shares_products(2);
 }
 
 Layout winograd_weights_layout(const Shape& shape) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of 3 x 3 taps, stride and dilation 1, by Winograd's F(m x m, 3 x 3): for strips of
-// tiles, the transform of the input, a pixel_gemm for each place of a tile, and the transform of
-// the products with bias and posts. (m + 2)^2 products make m x m results instead of 9 m^2.
+// Convolutions of 3 x 3 taps and stride 1 by Winograd's F(m x m, 3 x 3): for strips of tiles, the
+// transform of the input, a pixel_gemm for each place of a tile, and the transform of the products
+// with bias and posts. (m + 2)^2 products make m x m results instead of 9 m^2. Where taps are d
+// pixels apart, so are the pixels of a tile, and d x d of them lie inside one another.
 // The filters are computed when the kernel is bound.
 #pragma once
 
@@ -36,7 +37,8 @@ inline constexpr double kWinogradError = 1e-4;
 const KernelDef& winograd_kernel(int m) noexcept;
 extern const KernelDef kConvWinograd2, kConvWinograd4, kConvWinograd6;
 
-/// Two spatial axes, 3 x 3 taps that touch, one group, and no more input channels than the error
+/// Two spatial axes, 3 x 3 taps that touch or are not so far apart that a tile has one result, one
+/// group, and no more input channels than the error
 /// allows, which grows with m and with the square root of their number.
 bool winograd_fits(const ConvFacts& facts, int m) noexcept;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "base/index.h"
 #include "kernels/window/winograd_points.h"
 
@@ -80,23 +81,31 @@ HWY_INLINE void output_axis(const V (&m)[M + 2], V (&y)[M]) {
   }
 }
 
-/// Rows or columns of a tile that are inside the image, [begin, end).
+/// Rows or columns of a tile, `apart` from each other, that are inside the image: [begin, end).
 struct Inside {
   int begin, end;
 
-  Inside(std::int64_t first, int size, std::int64_t extent)
-      : begin(static_cast<int>(std::clamp<std::int64_t>(-first, 0, size))),
-        end(static_cast<int>(std::clamp<std::int64_t>(extent - first, begin, size))) {}
+  Inside(std::int64_t first, std::int64_t apart, int size, std::int64_t extent)
+      : begin(static_cast<int>(
+            std::clamp<std::int64_t>(ceil_div(std::max<std::int64_t>(-first, 0), apart), 0, size))),
+        end(static_cast<int>(std::clamp<std::int64_t>(
+            ceil_div(std::max<std::int64_t>(extent - first, 0), apart), begin, size))) {}
 };
 
-/// Where a tile is.
+/// Where a tile is: its first result.
 struct TileAt {
-  std::int64_t image, row, column;
+  std::int64_t image, y, x;
 
   TileAt(const WinogradTiles& t, std::int64_t number)
       : image(number / (t.rows * t.columns)),
-        row(number / t.columns % t.rows),
-        column(number % t.columns) {}
+        y(first(number / t.columns % t.rows, t.tile, t.w.dilation[1])),
+        x(first(number % t.columns, t.tile, t.w.dilation[2])) {}
+
+ private:
+  /// `apart` tiles lie inside one another, before the next as many.
+  static std::int64_t first(std::int64_t i, int size, std::int64_t apart) {
+    return i / apart * apart * size + i % apart;
+  }
 };
 
 template <int M, class Load>
@@ -134,24 +143,25 @@ void input_tiles(const WinogradTiles& t, const WinogradInput& call) {
   const Window& w = t.w;
   const std::int64_t tail = t.in.padded ? 0 : t.in_channels % kLanes;
   const std::int64_t full = tail == 0 ? call.block_end : t.in_channels / kLanes;
-  const std::int64_t pitch = w.in[2] * t.in.pixel;
+  const std::int64_t pitch = w.dilation[1] * w.in[2] * t.in.pixel,
+                     step = w.dilation[2] * t.in.pixel;
   for (std::int64_t i = 0; i < call.count; ++i) {
     const TileAt at(t, call.first + i);
-    const std::int64_t y = at.row * M - w.pad_begin[1], x = at.column * M - w.pad_begin[2];
-    const Inside ys(y, kSize, w.in[1]), xs(x, kSize, w.in[2]);
-    const std::int64_t corner = at.image * t.in.image + y * pitch + x * t.in.pixel;
+    const std::int64_t y = at.y - w.pad_begin[1], x = at.x - w.pad_begin[2];
+    const Inside ys(y, w.dilation[1], kSize, w.in[1]), xs(x, w.dilation[2], kSize, w.in[2]);
+    const std::int64_t corner = at.image * t.in.image + (y * w.in[2] + x) * t.in.pixel;
     float* to = call.to + i * call.tile_stride;
     for (std::int64_t b = call.block_begin; b < call.block_end; ++b) {
       const std::int64_t origin = corner + b * t.in.block;
       float* const block = to + b * kLanes;
       if (b < full) {
         const auto load = [&](int v, int u) HWY_ATTR {
-          return hn::LoadU(kTag, call.in + (origin + v * pitch + u * t.in.pixel));
+          return hn::LoadU(kTag, call.in + (origin + v * pitch + u * step));
         };
         input_block<M>(ys, xs, load, block, call.place_stride);
       } else {
         const auto load = [&](int v, int u) HWY_ATTR {
-          return load_first(kTag, call.in + (origin + v * pitch + u * t.in.pixel), tail);
+          return load_first(kTag, call.in + (origin + v * pitch + u * step), tail);
         };
         input_block<M>(ys, xs, load, block, call.place_stride);
       }
@@ -214,13 +224,13 @@ HWY_INLINE void output_block(const OutputBlock& b, const float* from, std::int64
     V m[kSize];
     STOWAGE_UNROLL
     for (int x = 0; x < kSize; ++x) m[x] = hn::Load(kTag, columns + (y * kSize + x) * kLanes);
-    const std::int64_t row = at + y * t.w.out[2] * t.out.pixel;
+    const std::int64_t row = at + y * t.w.dilation[1] * t.w.out[2] * t.out.pixel;
     V v[M];
     output_axis<M>(m, v);
     STOWAGE_UNROLL
     for (int x = 0; x < M; ++x) {
       if (x >= xs.end) break;
-      const std::int64_t pixel = row + x * t.out.pixel;
+      const std::int64_t pixel = row + x * t.w.dilation[2] * t.out.pixel;
       const V result = b.in_registers(v[x], pixel);
       if (more) {
         pixels[count] = pixel;
@@ -240,9 +250,9 @@ template <int M>
 void output_tiles(const WinogradTiles& t, const WinogradOutput& call) {
   for (std::int64_t i = 0; i < call.count; ++i) {
     const TileAt tile(t, call.first + i);
-    const std::int64_t y = tile.row * M, x = tile.column * M;
-    const Inside ys(y, M, t.w.out[1]), xs(x, M, t.w.out[2]);
-    const std::int64_t at = tile.image * t.out.image + (y * t.w.out[2] + x) * t.out.pixel;
+    const Inside ys(tile.y, t.w.dilation[1], M, t.w.out[1]);
+    const Inside xs(tile.x, t.w.dilation[2], M, t.w.out[2]);
+    const std::int64_t at = tile.image * t.out.image + (tile.y * t.w.out[2] + tile.x) * t.out.pixel;
     const float* from = call.from + i * call.tile_stride;
     for (std::int64_t b = call.block_begin; b < call.block_end; ++b, from += kLanes) {
       OutputBlock block{t,

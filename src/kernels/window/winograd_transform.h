@@ -15,7 +15,7 @@ struct WinogradTiles {
   int tile = 4;  ///< m: 2, 4 or 6 results along either axis
   Window w;
   std::int64_t in_channels = 1, out_channels = 1;
-  std::int64_t rows = 1, columns = 1;  ///< of tiles in an image
+  std::int64_t rows = 1, columns = 1;  ///< of tiles in an image, those inside one another too
 
   struct Side {
     std::int64_t pixel = 0, block = 0, image = 0;

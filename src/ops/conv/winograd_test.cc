@@ -78,6 +78,22 @@ TEST(Winograd, EveryEdge) {
   }
 }
 
+/// Taps apart: tiles lie inside one another, the last of them with fewer results or none.
+TEST(Winograd, EveryDilation) {
+  const auto dilated = [](OpCase c, std::int64_t dy, std::int64_t dx) {
+    c.attrs["dilations"] = Ints{dy, dx};
+    return c;
+  };
+  for_each_target([&] {
+    for (std::int64_t d = 1; d <= 6; ++d) {
+      SCOPED_TRACE(d);
+      check(dilated(op_case({2, 5, 13, 12}, 18, {d, d, d, d}, true), d, d));
+      check(dilated(op_case({1, 3, 25, 23}, 4, {0, 1, 2, 0}), d, 3));
+      check(dilated(op_case({1, 17, 7, 26}, 3, {1, d, 1, d}), 1, d));
+    }
+  });
+}
+
 /// Strips that all threads share and strips of each; groups of output channels.
 TEST(Winograd, LargeResults) {
   for_each_target([] {
@@ -142,7 +158,7 @@ TEST(Winograd, OtherConvolutionsAreDirect) {
   OpCase computed = plain, strided = plain, dilated = plain, grouped = plain, wide = plain;
   computed.inputs[1].constant = false;
   strided.attrs["strides"] = Ints{1, 2};
-  dilated.attrs["dilations"] = Ints{2, 1};
+  dilated.attrs["dilations"] = Ints{3, 1};
   grouped.inputs[1].extents = {8, 4, 3, 3};
   grouped.attrs["group"] = std::int64_t{2};
   wide.inputs[1].extents = {8, 8, 3, 5};
