@@ -123,8 +123,9 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   if (request.target.device) offer_device_conv(request, out);
   const std::size_t others = out.size();
   offer_depthwise(request, out);
-  // With a multiplier as large as a block, each group by itself can be faster.
-  if (out.size() == others || node.shape(1)[0] > node.shape(0)[1]) offer_pixel_conv(request, out);
+  // With wide groups, or a multiplier as large as a block, each group by itself can be faster.
+  if (out.size() == others || node.shape(1)[1] > 1 || node.shape(1)[0] > node.shape(0)[1])
+    offer_pixel_conv(request, out);
   offer_winograd_conv(request, out);
 }
 
@@ -200,8 +201,9 @@ constexpr ForeignName kNames[] = {
     {"ncnn", "Convolution3D", ncnn::convolution_3d},
     {"ncnn", "ConvolutionDepthWise3D", ncnn::convolution_depth_wise_3d}};
 
-constexpr const KernelDef* kKernels[] = {&kConvBlocked,   &kConvChannelsLast, &kConvDepthwise,
-                                         &kConvWinograd2, &kConvWinograd4,    &kConvWinograd6};
+constexpr const KernelDef* kKernels[] = {&kConvBlocked,  &kConvChannelsLast, &kConvDepthwise,
+                                         &kConvGrouped,  &kConvWinograd2,    &kConvWinograd4,
+                                         &kConvWinograd6};
 constexpr const KernelDef* kDeviceKernels[] = {&kConvDevice, &kWinogradDevice, &kDepthwiseDevice};
 
 constexpr OpDef kOps[] = {{

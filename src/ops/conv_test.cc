@@ -202,6 +202,36 @@ std::int64_t count_offers(const std::set<std::string>& offers, std::string_view 
   return std::ranges::count_if(offers, [&](const std::string& o) { return o.starts_with(name); });
 }
 
+/// Groups of a few channels, several of which a vector holds.
+TEST(Conv, NarrowGroups) {
+  for_each_target([] {
+    for (const std::int64_t width : {2, 4, 8}) {
+      for (const std::int64_t groups : {2, 3, 4, 9}) {
+        for (const std::int64_t k : {1, 3, 4}) {
+          for (const std::int64_t stride : {1, 2}) {
+            ConvCase c{{2, groups * width, 7, 19}, {groups * width, width, k, k}};
+            c.group = groups;
+            c.strides = {stride, stride};
+            c.pads = {k / 2, k - 1, 0, k / 2};
+            if (groups == 3) c.dilations = {1, 2};
+            c.bias = k != 3;
+            SCOPED_TRACE(name_of(c));
+            std::set<std::string> offers;
+            check_offers(op_case(c), &offers);
+            EXPECT_EQ(count_offers(offers, "conv_grouped"), tile_lanes() % width == 0 ? 4 : 0);
+          }
+        }
+      }
+    }
+  });
+  ConvCase deep{{1, 12, 3, 4, 40}, {12, 4, 3, 2, 3}};
+  deep.group = 3;
+  EXPECT_GT(check_offers(op_case(deep)), 0);
+  ConvCase line{{1, 24, 37}, {24, 8, 5}};
+  line.group = 3;
+  EXPECT_GT(check_offers(op_case(line)), 0);
+}
+
 TEST(Conv, DepthwiseWithAMultiplier) {
   const auto check = [](const ConvCase& c) {
     SCOPED_TRACE(name_of(c));

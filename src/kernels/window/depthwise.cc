@@ -28,6 +28,8 @@ void run(const Depthwise& d, const KernelArgs& args) noexcept {
 
 constexpr KernelDef kConvDepthwise =
     kernel_def<DepthwiseParams, bind, run>("conv_depthwise", takes_any);
+constexpr KernelDef kConvGrouped =
+    kernel_def<DepthwiseParams, bind, run>("conv_grouped", takes_any);
 
 Slide depthwise_slide(const DepthwiseParams& p) {
   Slide s;
@@ -36,6 +38,7 @@ Slide depthwise_slide(const DepthwiseParams& p) {
   s.images = p.images;
   s.channels = p.channels;
   s.multiplier = p.multiplier;
+  s.width = p.width;
   s.posts = BoundPosts(p.posts);
   place(s, {p.in_blocked, p.out_blocked});
   return s;

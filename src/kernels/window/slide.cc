@@ -99,11 +99,40 @@ HWY_INLINE void store_pixels(const Line& line, V (&acc)[P], std::int64_t x) {
   for (int p = 0; p < P; ++p) hn::StoreU(acc[p], kTag, out + p * line.out_pixel);
 }
 
+/// Vectors in which every lane is one of its group of kN.
+template <int kN>
+class GroupLanes {
+  using Indices = decltype(hn::SetTableIndices(kTag, static_cast<const std::int32_t*>(nullptr)));
+
+ public:
+  GroupLanes() : of_{} {
+    for (int k = 0; k < kN; ++k) {
+      HWY_ALIGN std::int32_t lane[kLanes];
+      for (std::int64_t i = 0; i < kLanes; ++i)
+        lane[i] = static_cast<std::int32_t>(i / kN * kN + k);
+      of_[k] = hn::SetTableIndices(kTag, lane);
+    }
+  }
+
+  /// The k-th of the group that each lane of x belongs to.
+  HWY_INLINE V pick(V x, int k) const { return hn::TableLookupLanes(x, of_[k]); }
+
+ private:
+  Indices of_[kN];
+};
+
+template <>
+class GroupLanes<1> {
+ public:
+  HWY_INLINE V pick(V x, int) const { return x; }
+};
+
 /// P pixels from `x` whose taps [tap_begin, tap_end) of the w axis all lie inside.
 template <class Op, int P>
 HWY_INLINE void compute_pixels(const Line& line, std::int64_t x, std::int64_t tap_begin,
                                std::int64_t tap_end) {
   const Window& w = line.s->w;
+  const GroupLanes<Op::kWidth> group;
   V acc[P];
   STOWAGE_UNROLL
   for (int p = 0; p < P; ++p) acc[p] = line.init;
@@ -113,16 +142,21 @@ HWY_INLINE void compute_pixels(const Line& line, std::int64_t x, std::int64_t ta
       line.in_pixel;
   for (int r = 0; r < line.row_count; ++r) {
     const float* in = line.rows[r].in + first;
-    const float* weights = Op::kWeights ? line.rows[r].w + tap_begin * kLanes : nullptr;
+    const float* weights =
+        Op::kWeights ? line.rows[r].w + tap_begin * Op::kWidth * kLanes : nullptr;
     for (std::int64_t k = tap_begin; k < tap_end; ++k, in += w.dilation[2] * line.in_pixel) {
-      V wv = line.init;
-      if constexpr (Op::kWeights) {
-        wv = hn::LoadU(kTag, weights);
-        weights += kLanes;
-      }
+      V px[P];
       STOWAGE_UNROLL
-      for (int p = 0; p < P; ++p) {
-        acc[p] = Op::step(acc[p], hn::LoadU(kTag, in + p * pitch), wv);
+      for (int p = 0; p < P; ++p) px[p] = hn::LoadU(kTag, in + p * pitch);
+      STOWAGE_UNROLL
+      for (int c = 0; c < Op::kWidth; ++c) {
+        V wv = line.init;
+        if constexpr (Op::kWeights) {
+          wv = hn::LoadU(kTag, weights);
+          weights += kLanes;
+        }
+        STOWAGE_UNROLL
+        for (int p = 0; p < P; ++p) acc[p] = Op::step(acc[p], group.pick(px[p], c), wv);
       }
     }
   }
@@ -215,7 +249,7 @@ void find_rows(const Slide& s, const float* in, const float* weights, std::int64
       r.in = in + (iz * w.in[1] + iy) * w.in[2] * s.in.pixel;
       if (copies != nullptr) r.in = copies->row(iz, iy, r.in);
       const std::int64_t tap = (kz * w.kernel[1] + ky) * w.kernel[2];
-      r.w = weights == nullptr ? nullptr : weights + tap * kLanes;
+      r.w = weights == nullptr ? nullptr : weights + tap * s.width * kLanes;
     }
   }
   line.row_scale = 1;
@@ -245,7 +279,7 @@ void compute_rows(const Slide& s, const SlideCall& call, const RowTask& task, co
   if (call.bias != nullptr) line.init = hn::LoadU(kTag, call.bias + block * kLanes);
   const float* in = call.in + image * s.in.image + channels.offset();
   const float* weights =
-      call.weights == nullptr ? nullptr : call.weights + block * w.taps() * kLanes;
+      call.weights == nullptr ? nullptr : call.weights + block * w.taps() * s.width * kLanes;
   const std::int64_t plane = image * s.out.image + block * s.out.block;
   const float* operands[kMostPosts];
   s.posts.advance(call.operands, plane, block * kLanes, operands);
@@ -293,13 +327,20 @@ void run_rows_of(const Slide& s, const SlideCall& call, const RowTask& task) {
   }
 }
 
+void run_depthwise(const Slide& s, const SlideCall& call, const RowTask& task) {
+  if (s.width == 1) return run_rows_of<Depthwise>(s, call, task);
+  if (s.width == 2) return run_rows_of<Grouped<2>>(s, call, task);
+  if (s.width == 4) return run_rows_of<Grouped<4>>(s, call, task);
+  run_rows_of<Grouped<8>>(s, call, task);
+}
+
 void run_rows(const Slide& s, const SlideCall& call, std::int64_t plane, std::int64_t begin,
               std::int64_t end) {
   const std::int64_t blocks = ceil_div(s.channels, kLanes);
   const RowTask task{plane / blocks, plane % blocks, begin, end};
   switch (s.kind) {
     case Slide::Kind::depthwise:
-      run_rows_of<Depthwise>(s, call, task);
+      run_depthwise(s, call, task);
       break;
     case Slide::Kind::max:
       run_rows_of<Max>(s, call, task);
@@ -385,7 +426,7 @@ struct Division {
 Division divide(const Slide& s, std::int64_t planes, std::int64_t rows, int threads) {
   // In multiply-adds of a vector: shorter tasks are not worth finding.
   constexpr std::int64_t kLeastWork = 1024;
-  const std::int64_t work = s.images * planes * s.w.out_pixels() * s.w.taps();
+  const std::int64_t work = s.images * planes * s.w.out_pixels() * s.w.taps() * s.width;
   const std::int64_t wanted = threads > 1 ? 4 * std::int64_t{threads} : 1;
   const std::int64_t tasks = std::clamp<std::int64_t>(work / kLeastWork, 1, wanted);
   if (s.in.padded && s.out.padded) {
@@ -414,13 +455,17 @@ bool slide_walks(const Slide& s) noexcept {
   const Window& w = s.w;
   const std::int64_t k = w.kernel[2], stride = w.stride[2];
   const bool plane = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.pad_begin[0] == 0;
-  return plane && s.kind != Slide::Kind::average && s.multiplier == 1 && (k == 3 || k == 5) &&
-         w.kernel[1] == k && (stride == 1 || stride == 2) && w.stride[1] == stride &&
-         w.dilation[1] == 1 && w.dilation[2] == 1 && w.pad_begin[2] >= 0 && w.pad_begin[2] < k;
+  return plane && s.kind != Slide::Kind::average && s.multiplier == 1 && s.width == 1 &&
+         (k == 3 || k == 5) && w.kernel[1] == k && (stride == 1 || stride == 2) &&
+         w.stride[1] == stride && w.dilation[1] == 1 && w.dilation[2] == 1 && w.pad_begin[2] >= 0 &&
+         w.pad_begin[2] < k;
 }
 
 bool slide_fits(const Slide& s) noexcept {
   if (s.w.kernel[0] * s.w.kernel[1] > kSlideRows) return false;
+  const std::int64_t widths[] = {1, 2, 4, 8};
+  if (std::ranges::find(widths, s.width) == std::end(widths)) return false;
+  if (HWY_DYNAMIC_DISPATCH(slide_lanes)() % s.width != 0) return false;
   return s.multiplier == 1 || HWY_DYNAMIC_DISPATCH(copied_columns)(s.w) > 0;
 }
 
@@ -456,7 +501,8 @@ double slide_efficiency(const Slide& s) noexcept {
   const std::int64_t lanes = HWY_DYNAMIC_DISPATCH(slide_lanes)();
   const double used =
       static_cast<double>(s.channels) / static_cast<double>(round_up(s.channels, lanes));
-  const auto taps = static_cast<double>(s.w.taps());
+  if (s.width > 1) cost.tap = 1.6;  // of a channel: a vector is loaded once, and shuffled for each
+  const auto taps = static_cast<double>(s.w.taps() * s.width);
   const double copied = s.multiplier == 1 ? 0
                                           : static_cast<double>(s.w.in_pixels()) /
                                                 static_cast<double>(s.w.out_pixels());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows that slide over each channel by itself, in blocks of channels or with the channels last:
-// depthwise convolution, max and average pooling.
+// depthwise convolution, max and average pooling; and convolution of groups of so few channels that
+// a block holds several.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,8 @@ struct Slide {
   std::int64_t images = 1, channels = 1;
   /// depthwise: output channel o reads input channel o / multiplier; `channels` are the outputs'.
   std::int64_t multiplier = 1;
+  /// depthwise: channels of a group, as many in as out. More than 1 only with a multiplier of 1.
+  std::int64_t width = 1;
   /// average: one over the number of taps that count at each output index of each axis.
   std::array<std::vector<float>, 3> scale;
   BoundPosts posts;
@@ -45,8 +48,8 @@ void place(Slide& s, SlideEnds ends) noexcept;
 
 struct SlideCall {
   const float* in = nullptr;
-  const float* weights = nullptr;          ///< depthwise: blocks of channels, taps, lanes
-  const float* bias = nullptr;             ///< may be null; padded
+  const float* weights = nullptr;  ///< depthwise: blocks of channels, taps, of a group, lanes
+  const float* bias = nullptr;     ///< may be null; padded
   const float* operands[kMostPosts] = {};  ///< of the posts; of channels: padded
   float* out = nullptr;
   ThreadPool* pool = nullptr;
@@ -56,7 +59,7 @@ struct SlideCall {
 inline constexpr std::int64_t kSlideRows = 64;
 
 /// The window is one that slide() takes: with a multiplier over 1 its rows are copied, and a few
-/// must fit into a buffer.
+/// must fit into a buffer. Groups are 1, 2, 4 or 8 channels wide, and a block holds whole ones.
 bool slide_fits(const Slide& s) noexcept;
 
 /// The window is a square of 3 or 5 with stride 1 or 2 whose columns are walked along.

@@ -28,18 +28,28 @@ namespace {
 
 struct Depthwise {
   static constexpr bool kWeights = true, kWalks = true;
+  static constexpr int kWidth = 1;  ///< channels of a group
 
   static HWY_INLINE V step(V acc, V x, V w) { return hn::MulAdd(x, w, acc); }
 };
 
+/// Each lane reads all kN lanes of its group.
+template <int kN>
+struct Grouped : Depthwise {
+  static constexpr bool kWalks = false;
+  static constexpr int kWidth = kN;
+};
+
 struct Max {
   static constexpr bool kWeights = false, kWalks = true;
+  static constexpr int kWidth = 1;
 
   static HWY_INLINE V step(V acc, V x, V) { return larger(acc, x); }
 };
 
 struct Sum {
   static constexpr bool kWeights = false, kWalks = false;
+  static constexpr int kWidth = 1;
 
   static HWY_INLINE V step(V acc, V x, V) { return hn::Add(acc, x); }
 };

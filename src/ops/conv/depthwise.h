@@ -9,8 +9,8 @@
 
 namespace stowage {
 
-/// For a conv whose groups have one channel in: one out, or a few (a multiplier over 1). Nothing
-/// for others.
+/// For a conv whose groups have one channel in: one out, or a few (a multiplier over 1); and for
+/// groups of a few channels, as many out. Nothing for others.
 void offer_depthwise(const OfferRequest& request, std::vector<Offer>& offers);
 
 }  // namespace stowage
