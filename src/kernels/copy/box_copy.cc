@@ -119,6 +119,7 @@ BoxCopy::BoxCopy(const Mapping& walked, const Mapping& other, Direction directio
     outer_.pop_back();
   }
   share_out_run();
+  take_table();
   take_middle();
   for (const Loop& loop : outer_) outer_count_ *= loop.count();
   if (inner_.count() == 0) outer_count_ = 0;
@@ -138,6 +139,19 @@ void BoxCopy::share_out_run() {
     outer_.push_back({inner_.extent / run, run, run, {}, run});
     inner_.extent = run;
   }
+}
+
+/// A table of places of one run each is a table of runs: nothing is looked up between them.
+void BoxCopy::take_table() {
+  if (outer_.empty() || outer_.back().entries.empty()) return;
+  if (!inner_.entries.empty() || inner_.walked != 1 || inner_.other != 1) return;
+  Loop& table = outer_.back();
+  // Threads need something to share.
+  const std::int64_t bytes = table.count() * inner_.extent * size_;
+  if (outer_.size() == 1 && bytes > kTaskBytes) return;
+  for (Entry& e : table.entries) e.run = inner_.extent;
+  inner_ = std::move(table);
+  outer_.pop_back();
 }
 
 /// Short pieces are moved several at a time, as far as threads still have something to share.
@@ -284,10 +298,9 @@ void BoxCopy::move(std::int64_t walked, std::int64_t other, const std::byte* fro
 }
 
 std::int64_t BoxCopy::task_pieces() const noexcept {
-  const std::int64_t piece = inner_.entries.empty()
-                                 ? middle_.extent * inner_.extent * size_
-                                 : static_cast<std::int64_t>(inner_.entries.size()) * size_;
-  return std::max<std::int64_t>(1, kTaskBytes / std::max<std::int64_t>(piece, 1));
+  std::int64_t cells = inner_.entries.empty() ? middle_.extent * inner_.extent : 0;
+  for (const Entry& e : inner_.entries) cells += e.run;
+  return std::max<std::int64_t>(1, kTaskBytes / std::max<std::int64_t>(cells * size_, 1));
 }
 
 void BoxCopy::run(const std::byte* from, std::byte* to, ThreadPool* pool,

@@ -59,6 +59,7 @@ class BoxCopy {
   void add_table(const Mapping& walked, const Mapping& other, int axis, const IndexMap& map);
   bool add_even(const std::vector<Entry>& entries);
   void share_out_run();
+  void take_table();
   void take_middle();
   std::int64_t task_pieces() const noexcept;
   void move(std::int64_t walked, std::int64_t other, const std::byte* from,
