@@ -8,10 +8,12 @@
 #include "graph/op_def.h"
 #include "kernels/window/conv_device.h"
 #include "kernels/window/depthwise_device.h"
+#include "kernels/window/dots.h"
 #include "kernels/window/winograd.h"
 #include "kernels/window/winograd_device.h"
 #include "ops/conv/depthwise.h"
 #include "ops/conv/device_conv.h"
+#include "ops/conv/dots_conv.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
 #include "ops/conv/winograd_conv.h"
@@ -126,6 +128,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   // With wide groups, or a multiplier as large as a block, each group by itself can be faster.
   if (out.size() == others || node.shape(1)[1] > 1 || node.shape(1)[0] > node.shape(0)[1])
     offer_pixel_conv(request, out);
+  offer_dots_conv(request, out);
   offer_winograd_conv(request, out);
 }
 
@@ -201,9 +204,9 @@ constexpr ForeignName kNames[] = {
     {"ncnn", "Convolution3D", ncnn::convolution_3d},
     {"ncnn", "ConvolutionDepthWise3D", ncnn::convolution_depth_wise_3d}};
 
-constexpr const KernelDef* kKernels[] = {&kConvBlocked,  &kConvChannelsLast, &kConvDepthwise,
-                                         &kConvGrouped,  &kConvWinograd2,    &kConvWinograd4,
-                                         &kConvWinograd6};
+constexpr const KernelDef* kKernels[] = {&kConvBlocked,   &kConvChannelsLast, &kConvDots,
+                                         &kConvDepthwise, &kConvGrouped,      &kConvWinograd2,
+                                         &kConvWinograd4, &kConvWinograd6};
 constexpr const KernelDef* kDeviceKernels[] = {&kConvDevice, &kWinogradDevice, &kDepthwiseDevice};
 
 constexpr OpDef kOps[] = {{

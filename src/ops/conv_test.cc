@@ -232,6 +232,31 @@ TEST(Conv, NarrowGroups) {
   EXPECT_GT(check_offers(op_case(line)), 0);
 }
 
+/// Sums along the input channels, of every length around a vector, over whole and cut windows.
+TEST(Conv, FewOutputs) {
+  for_each_target([] {
+    for (std::int64_t o = 1; o <= 5; ++o) {
+      for (const std::int64_t channels : {1, 2, 7, 16, 21, 33}) {
+        for (const std::int64_t k : {1, 3, 4}) {
+          ConvCase c{{2, channels, 5, 21}, {o, channels, k, k}};
+          c.pads = {k / 2, k - 1, 0, k / 2};
+          c.strides = {1, 1 + channels % 2};
+          if (channels == 16) c.dilations = {2, 3};
+          c.bias = k == 3;
+          SCOPED_TRACE(name_of(c));
+          std::set<std::string> offers;
+          check_offers(op_case(c), &offers);
+          EXPECT_EQ(count_offers(offers, "conv_dots"), o <= 4 && tile_lanes() >= 4 ? 1 : 0);
+        }
+      }
+    }
+  });
+  EXPECT_GT(check_offers(op_case({{1, 5, 37}, {2, 5, 4}})), 0);
+  ConvCase deep{{1, 6, 3, 4, 40}, {3, 6, 3, 2, 3}};
+  deep.pads = {1, 1, 1, 1, 0, 9};
+  EXPECT_GT(check_offers(op_case(deep)), 0);
+}
+
 TEST(Conv, DepthwiseWithAMultiplier) {
   const auto check = [](const ConvCase& c) {
     SCOPED_TRACE(name_of(c));

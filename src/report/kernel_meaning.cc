@@ -25,6 +25,7 @@ constexpr Meaning kMeanings[] = {
     {"conv_blocked", "convolution that reads blocks of channels, as wide as a vector", {}, true},
     {"conv_channels_last", "convolution that reads all channels of a pixel side by side", {}, true},
     {"conv_depthwise", "convolution in which each channel has a filter of its own", kTaps},
+    {"conv_dots", "convolution to a few channels, in vectors along the channels it reads"},
     {"conv_grouped", "convolution of groups of a few channels, several of which a vector holds"},
     {"conv_winograd2", "3x3 convolution by Winograd's method, in tiles of 2x2 results",
      kTransforms},

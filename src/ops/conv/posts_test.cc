@@ -160,7 +160,7 @@ std::vector<Producer> producers(const std::vector<float>& x) {
     return In::of(op_test::floats_tensor(extents, v), false);
   };
   std::vector<Producer> list;
-  for (const std::int64_t o : {1, 16, 21, 33}) {
+  for (const std::int64_t o : {1, 3, 16, 21, 33}) {
     list.push_back({text("conv 1-", o),
                     {.op = "conv", .inputs = {input({1, 1, 1, n}, 1), filled({o, 1, 1, 1}, 1)}},
                     {1, o, 1, n}});
