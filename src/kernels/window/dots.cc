@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/index.h"
 #include "base/thread_pool.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -52,9 +53,18 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::HWY_NAMESPACE {
 namespace {
 
+#if HWY_TARGET != HWY_SCALAR
 /// Pixels whose sums stay in registers.
 template <int O>
 constexpr int kTile = std::min(8, (kLanes >= 16 ? 24 : 12) / O);
+
+/// Results of a tile, one behind the other as they lie in the output, in whole vectors.
+constexpr std::int64_t kMostResults = 32;
+
+/// What belongs to each output channel, for the results of a tile.
+void repeat(const float* from, std::int64_t outputs, float* to) {
+  for (std::int64_t i = 0; i < kMostResults; ++i) to[i] = from[i % outputs];
+}
 
 /// A row of output pixels, and the rows of the input under it with their weights.
 struct Line {
@@ -62,8 +72,8 @@ struct Line {
   const float* in[kMostTapRows];
   const float* weights[kMostTapRows];
   int rows;
-  V bias;
-  const float* operands[kMostPosts];
+  const float* bias;
+  const float* operands[kMostPosts];  // of channels: repeated
   float* out;
 };
 
@@ -93,32 +103,65 @@ HWY_NOINLINE void add_tail(const float* in, std::int64_t pitch, const float* wei
   }
 }
 
+/// The sum of all blocks of four lanes.
+template <class T>
+HWY_INLINE void add_blocks(T d, hn::Vec<T> v, float* to) {
+  if constexpr (hn::MaxLanes(T()) <= 4) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<T> half;
+    add_blocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)), to);
+  }
+}
+
+/// The sums of all lanes of each, next to each other.
+HWY_INLINE void add_lanes(V a, V b, V c, V d, float* to) {
+  const hn::RepartitionToWide<D> pairs;
+  const auto fold = [&](V x, V y) HWY_ATTR {
+    return hn::Add(hn::InterleaveLower(kTag, x, y), hn::InterleaveUpper(kTag, x, y));
+  };
+  const auto ab = hn::BitCast(pairs, fold(a, b)), cd = hn::BitCast(pairs, fold(c, d));
+  const V blocks = hn::Add(hn::BitCast(kTag, hn::InterleaveLower(pairs, ab, cd)),
+                           hn::BitCast(kTag, hn::InterleaveUpper(pairs, ab, cd)));
+  add_blocks(kTag, blocks, to);
+}
+
 /// Bias and posts.
 template <int O, int P>
 HWY_INLINE void finish(const Line& line, std::int64_t x, const V (&sums)[P][O]) {
+  constexpr int kResults = P * O;
+  constexpr std::int64_t kVectors = (kResults + kLanes - 1) / kLanes;
+  static_assert(kVectors * kLanes <= kMostResults);
   const BoundPosts& posts = line.dots->posts;
-  HWY_ALIGN float values[P * kLanes] = {};
+  HWY_ALIGN float values[kMostResults] = {};
+  const auto sum = [&](int i) HWY_ATTR {
+    return i < kResults ? sums[std::min(i, kResults - 1) / O][i % O] : hn::Zero(kTag);
+  };
   STOWAGE_UNROLL
-  for (int p = 0; p < P; ++p) {
-    STOWAGE_UNROLL
-    for (int o = 0; o < O; ++o)
-      values[p * kLanes + o] = hn::GetLane(hn::SumOfLanes(kTag, sums[p][o]));
+  for (int i = 0; i < kResults; i += 4) {
+    add_lanes(sum(i), sum(i + 1), sum(i + 2), sum(i + 3), values + i);
   }
   const bool adds = posts.adds && line.operands[0] != nullptr;
-  std::int64_t at[P];
-  for (int p = 0; p < P; ++p) {
-    at[p] = (x + p) * O;
-    V y = hn::Add(hn::Load(kTag, values + p * kLanes), line.bias);
-    if (adds) y = hn::Add(y, hn::LoadU(kTag, line.operands[0] + at[p]));
+  const std::int64_t at = x * O, first = 0;
+  float* const to = line.out + at;
+  const bool more = posts.in_registers < posts.count;
+  const auto store = [&](std::int64_t i, V y) HWY_ATTR {
+    if (i + kLanes <= kResults) {
+      hn::StoreU(y, kTag, to + i);
+    } else {
+      store_first(kTag, y, kResults - i, to + i);
+    }
+  };
+  for (std::int64_t i = 0; i < kVectors * kLanes; i += kLanes) {
+    V y = hn::Add(hn::Load(kTag, values + i), hn::Load(kTag, line.bias + i));
+    if (adds) y = hn::Add(y, hn::LoadU(kTag, line.operands[0] + at + i));
     if (posts.clips) y = clip(y, hn::Set(kTag, posts.lo), hn::Set(kTag, posts.hi));
-    hn::Store(y, kTag, values + p * kLanes);
+    more ? hn::Store(y, kTag, values + i) : store(i, y);
   }
-  if (posts.in_registers < posts.count) {
-    const DensePixels<P> dense(1);
-    apply_posts(posts, {values, dense.at, 0, P, 1, line.operands, at, 0});
-  }
-  for (int p = 0; p < P; ++p) {
-    store_first(kTag, hn::Load(kTag, values + p * kLanes), O, line.out + at[p]);
+  if (!more) return;
+  apply_posts(posts, {values, &first, kLanes, 1, kVectors, line.operands, &at, kLanes});
+  for (std::int64_t i = 0; i < kVectors * kLanes; i += kLanes) {
+    store(i, hn::Load(kTag, values + i));
   }
 }
 
@@ -193,17 +236,28 @@ void run_row(const Dots& dots, const DotsCall& call, std::int64_t row) {
           call.weights + (kz * w.kernel[1] + ky) * f.out_channels * dots.tap_row();
     }
   }
-  line.bias = call.bias == nullptr ? hn::Zero(kTag) : hn::LoadU(kTag, call.bias);
   const std::int64_t at = row * w.out[2] * f.out_channels;
   dots.posts.advance(call.operands, at, 0, line.operands);
   line.out = call.out + at;
-  if constexpr (kLanes >= kMostOutputs) {  // a vector holds the results of a pixel
-    if (f.out_channels == 1) return whole_line<1>(line);
-    if (f.out_channels == 2) return whole_line<2>(line);
-    if (f.out_channels == 3) return whole_line<3>(line);
-    whole_line<4>(line);
+  constexpr float kNone[kMostOutputs] = {};
+  HWY_ALIGN float bias[kMostResults];
+  repeat(call.bias == nullptr ? kNone : call.bias, f.out_channels, bias);
+  line.bias = bias;
+  HWY_ALIGN float repeated[kMostPosts][kMostResults];
+  for (int i = 0; i < dots.posts.count; ++i) {
+    const Post& post = dots.posts.list[idx(i)];
+    if (line.operands[i] == nullptr || post.broadcast != Post::Broadcast::channel) continue;
+    repeat(line.operands[i], f.out_channels, repeated[i]);
+    line.operands[i] = repeated[i];
   }
+  if (f.out_channels == 1) return whole_line<1>(line);
+  if (f.out_channels == 2) return whole_line<2>(line);
+  if (f.out_channels == 3) return whole_line<3>(line);
+  whole_line<4>(line);
 }
+#else
+void run_row(const Dots&, const DotsCall&, std::int64_t) {}  // dots_fit says no
+#endif
 
 std::int64_t dots_lanes() { return kLanes; }
 
@@ -252,7 +306,7 @@ bool dots_fit(const ConvFacts& f) noexcept {
 double dots_efficiency(const DotsParams& p) noexcept {
   // In multiply-adds of a vector, as measured: a vector of the input is loaded for one of each
   // output; a result is added up across its lanes.
-  constexpr double kLoad = 1.2, kResult = 8, kPixel = 6;
+  constexpr double kLoad = 1.2, kResult = 4, kPixel = 4;
   const ConvFacts& f = p.facts;
   const std::int64_t lanes = HWY_DYNAMIC_DISPATCH(dots_lanes)();
   const bool touch = f.w.dilation[2] == 1;
@@ -263,7 +317,7 @@ double dots_efficiency(const DotsParams& p) noexcept {
   const auto outputs = static_cast<double>(f.out_channels);
   const double useful =
       outputs * static_cast<double>(f.w.taps() * f.in_channels) / static_cast<double>(lanes);
-  return useful / (1.1 * vectors * std::max(outputs, kLoad) + kResult * outputs + kPixel +
+  return useful / (1.3 * vectors * std::max(outputs, kLoad) + kResult * outputs + kPixel +
                    posts_cost(BoundPosts(p.posts)));
 }
 
