@@ -13,6 +13,7 @@
 #include "graph/import_rule.h"
 #include "graph/op_def.h"
 #include "kernels/window/conv_transpose_device.h"
+#include "kernels/window/overlap.h"
 #include "ops/conv/device_conv.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
@@ -118,7 +119,30 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
-constexpr const KernelDef* kKernels[] = {&kConvTransposeBlocked, &kConvTransposeChannelsLast};
+constexpr const KernelDef* kKernels[] = {&kConvTransposeBlocked, &kConvTransposeChannelsLast,
+                                         &kConvTransposeOverlap};
+
+ConvTransposeParams params_of(const OfferRequest& request, bool blocked) {
+  const NodeRef& node = request.node;
+  const Shape& x = node.shape(0);
+  const Shape& k = node.shape(1);
+  ConvTransposeParams params;
+  params.w = window_of(node.facts(), k.extents().subspan(2), x, node.output().shape);
+  params.batch = x[0];
+  params.group = node.attrs().integer("group", 1);
+  params.in_channels = k[0] / params.group;
+  params.out_channels = k[1];
+  params.blocked = blocked;
+  params.bias = bias_input(node);
+  params.posts = node.node().posts;
+  params.threads = request.target.threads;
+  return params;
+}
+
+double flops_of(const NodeRef& node, const ConvTransposeParams& params) {
+  return 2.0 * static_cast<double>(node.shape(0).elements()) *
+         static_cast<double>(params.out_channels * params.w.taps());
+}
 
 void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers) {
   const NodeRef& node = request.node;
@@ -130,16 +154,7 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
   if (blocked && group > 1 && (group_in % lanes != 0 || group_out % lanes != 0)) return;
   if (!blocked && group_in > kZeroRun) return;
 
-  ConvTransposeParams params;
-  params.w = window_of(node.facts(), k.extents().subspan(2), x, y);
-  params.batch = x[0];
-  params.group = group;
-  params.in_channels = group_in;
-  params.out_channels = group_out;
-  params.blocked = blocked;
-  params.bias = bias_input(node);
-  params.posts = node.node().posts;
-  params.threads = request.target.threads;
+  const ConvTransposeParams params = params_of(request, blocked);
   const auto work = conv_transpose_work(params);
   if (!work) return;
 
@@ -152,9 +167,32 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
   if (params.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
   o.out = {blocked ? Layout::blocked(y, 1, block) : channels_last(y)};
   add_post_layouts(node, o.out[0].layout, lanes, o.in);
-  o.flops =
-      2.0 * static_cast<double>(x.elements()) * static_cast<double>(group_out * params.w.taps());
+  o.flops = flops_of(node, params);
   o.efficiency = work->efficiency();
+  offers.push_back(std::move(o));
+}
+
+/// Few output channels, with the channels last.
+void offer_overlap(const OfferRequest& request, std::vector<Offer>& offers) {
+  const NodeRef& node = request.node;
+  const Shape& x = node.shape(0);
+  const Shape& k = node.shape(1);
+  const Shape& y = node.output().shape;
+  const ConvTransposeParams params = params_of(request, false);
+  if (node.input(1).constant == nullptr || !overlap_fits(params)) return;
+  const OverlapWork work = overlap_work(params);
+  Offer o;
+  o.call = {kConvTransposeOverlap, params};
+  o.in.resize(node.node().inputs.size());
+  o.in[0] = channels_last(x);
+  o.in[1] = Layout::row_major(k);
+  if (params.bias >= 0) o.in[2] = padded_vector(node.shape(2), tile_lanes());
+  o.out = {channels_last(y)};
+  add_post_layouts(node, o.out[0].layout, tile_lanes(), o.in);
+  o.flops = flops_of(node, params);
+  o.efficiency = work.efficiency;
+  o.extra_bytes = o.extra_weight_bytes = work.extra_bytes;
+  o.scratch_bytes = work.scratch_bytes;
   offers.push_back(std::move(o));
 }
 
@@ -168,6 +206,7 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   if (request.target.lanes != tile_lanes()) return;
   offer(request, true, out);
   offer(request, false, out);
+  offer_overlap(request, out);
 }
 
 void axes(const NodeRef& node, AxisLinks& links) { link_convolution(node, links, "i", "o"); }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every offer of small transposed convolutions against the reference, and the checks of infer.
+#include <algorithm>
+#include <set>
+
 #include "kernels/gemm/tiles.h"
 #include "ops/conv/test_util.h"
 
@@ -70,12 +73,48 @@ TEST(ConvTranspose, EveryOfferMatchesTheReference) {
   });
 }
 
+/// Products are added where they overlap: more taps than strides and fewer, edges that cut them,
+/// rows in bands, and more pixels than are kept at a time.
+TEST(ConvTranspose, FewOutputs) {
+  for_each_target([] {
+    for (std::int64_t o = 1; o <= 5; ++o) {
+      for (const std::int64_t k : {1, 2, 3, 5}) {
+        for (std::int64_t stride = 1; stride <= 3; ++stride) {
+          for (std::int64_t dilation = 1; dilation <= 2; ++dilation) {
+            const Ints pads = k > 2 ? Ints{1, k - 1, 0, 1} : Ints{0, 0, 0, 0};
+            const OpCase c = op_case({{2, 3 + o, 4, 9},
+                                      {3 + o, o, k, k},
+                                      {{"strides", Ints{stride, stride}},
+                                       {"dilations", Ints{dilation, dilation}},
+                                       {"pads", pads}},
+                                      k != 3});
+            SCOPED_TRACE(text(o, " outputs, ", k, " taps, ", stride, " apart, dilated ", dilation));
+            std::set<std::string> offers;
+            check_offers(c, &offers);
+            EXPECT_EQ(std::ranges::count_if(offers,
+                                            [](const std::string& name) {
+                                              return name.starts_with("conv_transpose_overlap");
+                                            }),
+                      o < tile_lanes() ? 1 : 0);
+          }
+        }
+      }
+    }
+  });
+  for (const std::int64_t k : {7, 40, 300}) {
+    SCOPED_TRACE(k);
+    EXPECT_GT(check_offers(op_case({{1, 3, 301}, {3, 2, k}, {{"strides", Ints{4}}}})), 0);
+  }
+}
+
 TEST(ConvTranspose, Posts) {
-  for (const bool bias : {false, true}) {
-    const OpCase c = op_case({{1, 3, 4, 5}, {3, 19, 2, 2}, {{"strides", Ints{2, 2}}}, bias});
-    for (const OpCase& o : op_test::with_post_lists(c, {1, 19, 8, 10}, {19, 1, 1})) {
-      SCOPED_TRACE(text_of(o.posts));
-      EXPECT_GT(check_offers(o), 0);
+  for (const std::int64_t outputs : {3, 19}) {
+    for (const bool bias : {false, true}) {
+      const OpCase c = op_case({{1, 3, 4, 5}, {3, outputs, 2, 2}, {{"strides", Ints{2, 2}}}, bias});
+      for (const OpCase& o : op_test::with_post_lists(c, {1, outputs, 8, 10}, {outputs, 1, 1})) {
+        SCOPED_TRACE(text_of(o.posts));
+        EXPECT_GT(check_offers(o), 0);
+      }
     }
   }
 }

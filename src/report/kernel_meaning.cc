@@ -38,6 +38,8 @@ constexpr Meaning kMeanings[] = {
      "transposed convolution on pixels with all channels",
      {},
      true},
+    {"conv_transpose_overlap",
+     "transposed convolution to a few channels: products of each pixel, added where they overlap"},
     {"gemm_panels", "fully connected layer, weights packed into panels beforehand", {}, true},
     {"gemm_steps", "fully connected layer of one row, 8-bit weights kept in 16 bits", {}, true},
     {"matmul_panels", "matrix product, the right matrix packed into panels", {}, true},

@@ -19,13 +19,6 @@ constexpr int kTableEntries = 2048, kMostPixels = 512;
 /// Strides beyond this make too many phases.
 constexpr std::int64_t kMostPhases = 256;
 
-/// The outputs `first + j * stride` of one axis, and for each tap that they see its number and the
-/// input index of j = 0.
-struct PhaseAxis {
-  std::int64_t first = 0, count = 0;
-  std::vector<std::int64_t> taps, base;
-};
-
 struct Phase {
   std::array<PhaseAxis, 3> axes;
   PixelGemm gemm;
@@ -45,19 +38,6 @@ struct Deconv {
   std::int64_t tasks = 0;  // of one image and group
   int bias = -1;
 };
-
-PhaseAxis phase_axis(const Window& w, std::size_t axis, std::int64_t first) {
-  PhaseAxis p;
-  p.first = first;
-  p.count = first < w.out[axis] ? (w.out[axis] - 1 - first) / w.stride[axis] + 1 : 0;
-  for (std::int64_t k = 0; k < w.kernel[axis]; ++k) {
-    const std::int64_t at = first + w.pad_begin[axis] - k * w.dilation[axis];
-    if (at % w.stride[axis] != 0) continue;
-    p.taps.push_back(k);
-    p.base.push_back(at / w.stride[axis]);
-  }
-  return p;
-}
 
 /// Table and output offsets for pixels [begin, begin + count) of a phase.
 void fill_table(const Deconv& d, const Phase& phase, const float* image, std::int64_t begin,

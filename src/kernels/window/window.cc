@@ -25,4 +25,17 @@ std::vector<std::int64_t> count_taps(const Window& w, std::size_t axis, bool cou
   return counts;
 }
 
+PhaseAxis phase_axis(const Window& w, std::size_t axis, std::int64_t first) {
+  PhaseAxis p;
+  p.first = first;
+  p.count = first < w.out[axis] ? (w.out[axis] - 1 - first) / w.stride[axis] + 1 : 0;
+  for (std::int64_t k = 0; k < w.kernel[axis]; ++k) {
+    const std::int64_t at = first + w.pad_begin[axis] - k * w.dilation[axis];
+    if (at % w.stride[axis] != 0) continue;
+    p.taps.push_back(k);
+    p.base.push_back(at / w.stride[axis]);
+  }
+  return p;
+}
+
 }  // namespace stowage

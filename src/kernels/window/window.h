@@ -46,6 +46,15 @@ inline TapRange taps_inside(const Window& w, std::size_t axis, std::int64_t o) {
   return taps_within(w, axis, o, 0, w.in[axis]);
 }
 
+/// Of a transposed convolution: the outputs `first + j * stride` of one axis, which see the same
+/// taps, and for each of these its number and the input index of j = 0.
+struct PhaseAxis {
+  std::int64_t first = 0, count = 0;
+  std::vector<std::int64_t> taps, base;
+};
+
+PhaseAxis phase_axis(const Window& w, std::size_t axis, std::int64_t first);
+
 /// How many taps count at each output index of an axis: those inside the input, or inside the
 /// padded input.
 std::vector<std::int64_t> count_taps(const Window& w, std::size_t axis, bool count_padding);
