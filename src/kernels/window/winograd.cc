@@ -110,8 +110,8 @@ Winograd place(const WinogradParams& p, int m) {
   t.in_channels = f.in_channels;
   t.out_channels = f.out_channels;
   const auto tiles = [&](std::size_t axis) {
-    const std::int64_t apart = f.w.dilation[axis], extent = f.w.out[axis];
-    return std::min(apart, extent) * ceil_div(ceil_div(extent, apart), m);
+    const std::int64_t dilation = f.w.dilation[axis], extent = f.w.out[axis];
+    return std::min(dilation, extent) * ceil_div(ceil_div(extent, dilation), m);
   };
   t.rows = tiles(1);
   t.columns = tiles(2);

@@ -81,15 +81,15 @@ HWY_INLINE void output_axis(const V (&m)[M + 2], V (&y)[M]) {
   }
 }
 
-/// Rows or columns of a tile, `apart` from each other, that are inside the image: [begin, end).
+/// Rows or columns of a tile, `step` from each other, that are inside the image: [begin, end).
 struct Inside {
   int begin, end;
 
-  Inside(std::int64_t first, std::int64_t apart, int size, std::int64_t extent)
+  Inside(std::int64_t first, std::int64_t step, int size, std::int64_t extent)
       : begin(static_cast<int>(
-            std::clamp<std::int64_t>(ceil_div(std::max<std::int64_t>(-first, 0), apart), 0, size))),
+            std::clamp<std::int64_t>(ceil_div(std::max<std::int64_t>(-first, 0), step), 0, size))),
         end(static_cast<int>(std::clamp<std::int64_t>(
-            ceil_div(std::max<std::int64_t>(extent - first, 0), apart), begin, size))) {}
+            ceil_div(std::max<std::int64_t>(extent - first, 0), step), begin, size))) {}
 };
 
 /// Where a tile is: its first result.
@@ -102,9 +102,9 @@ struct TileAt {
         x(first(number % t.columns, t.tile, t.w.dilation[2])) {}
 
  private:
-  /// `apart` tiles lie inside one another, before the next as many.
-  static std::int64_t first(std::int64_t i, int size, std::int64_t apart) {
-    return i / apart * apart * size + i % apart;
+  /// `step` tiles lie inside one another, before the next as many.
+  static std::int64_t first(std::int64_t i, int size, std::int64_t step) {
+    return i / step * step * size + i % step;
   }
 };
 
