@@ -109,7 +109,7 @@ void reference(const ReferenceArgs& args) {
   }
 }
 
-template <auto Of, const KernelDef& Kernel, RecurrentScratch (*Scratch)(std::int64_t), int Gates>
+template <auto Of, const KernelDef& Kernel, auto Scratch, int Gates>
 void offers(const OfferRequest& request, std::vector<Offer>& out) {
   const NodeRef& node = request.node;
   const auto g = Of(node);
@@ -117,7 +117,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   Offer o = panel_offer(node, {Data::kW, Data::kR});
   o.call = {Kernel, g};
   o.flops = flops_of(g, Gates * g.outputs);
-  o.scratch_bytes = scratch_bytes(g, Scratch(g.outputs).floats());
+  o.efficiency = efficiency_of(g, Gates * g.outputs, request.target.threads);
+  o.scratch_bytes = scratch_bytes(g, Scratch(g));
   out.push_back(std::move(o));
 }
 

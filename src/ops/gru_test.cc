@@ -76,6 +76,31 @@ TEST(Rnn, KernelAgainstReference) {
   });
 }
 
+// Sequences side by side, of which some end before others, over more steps than are summed ahead.
+TEST(Gru, BatchesOfUnevenLengths) {
+  const char* directions[] = {"forward", "reverse", "bidirectional"};
+  const std::int64_t hidden[] = {1, 7, 33, 100};
+
+  struct Way {
+    const char *op, *given;
+  };
+
+  op_test::for_each_target([&] {
+    for (const Way way : {Way{"gru", "bhl"}, Way{"gru", "bhlr"}, Way{"rnn", "bhl"}}) {
+      for (std::int64_t batch = 1; batch <= 9; ++batch) {
+        SCOPED_TRACE(text(way.op, " ", way.given, " ", batch));
+        EXPECT_GT(
+            op_test::check_offers(recurrent(way.op, 19, batch, 5, hidden[batch % 4],
+                                            directions[batch % 3], batch % 2 == 0, way.given)),
+            0);
+      }
+      EXPECT_GT(
+          op_test::check_offers(recurrent(way.op, 2, 17, 3, 20, "bidirectional", false, way.given)),
+          0);
+    }
+  });
+}
+
 TEST(Gru, ClippedSumsAndOtherFunctions) {
   for (const char* given : {"bh", "bhr"}) {
     OpCase c = recurrent("gru", 3, 2, 5, 7, "bidirectional", false, given);

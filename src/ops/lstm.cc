@@ -112,11 +112,12 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   Offer o = panel_offer(node, {kW, kR, kProject});
   o.call = {kLstmPanels, l};
   o.flops = flops_of(l, 4 * l.hidden);
+  o.efficiency = efficiency_of(l, 4 * l.hidden, request.target.threads);
   if (l.projects) {
     o.flops += 2.0 * static_cast<double>(l.steps * l.batch * l.directions) *
                static_cast<double>(l.outputs) * static_cast<double>(l.hidden);
   }
-  o.scratch_bytes = scratch_bytes(l, LstmScratch(l).floats());
+  o.scratch_bytes = scratch_bytes(l, lstm_scratch(l));
   out.push_back(std::move(o));
 }
 

@@ -19,8 +19,10 @@ OpCase lstm(std::int64_t steps, std::int64_t batch, std::int64_t inputs, std::in
   OpCase c{.op = "lstm", .outputs = 3};
   c.attrs = {
       {"direction", direction}, {"hidden_size", hidden}, {"layout", std::int64_t{batch_first}}};
+  // A wide state with large weights would make much of every rounding, from step to step.
+  const float most = std::min(0.5f, 2 / std::sqrt(static_cast<float>(hidden)));
   const auto in = [&](bool there, Ints extents) {
-    return In{.extents = std::move(extents), .lo = -0.5f, .hi = 0.5f, .absent = !there};
+    return In{.extents = std::move(extents), .lo = -most, .hi = most, .absent = !there};
   };
   const Ints state = batch_first ? Ints{batch, d, hidden} : Ints{d, batch, hidden};
   c.inputs = {in(true, batch_first ? Ints{batch, steps, inputs} : Ints{steps, batch, inputs}),
@@ -53,9 +55,28 @@ TEST(Lstm, KernelAgainstReference) {
   });
 }
 
+// Sequences side by side, of which some end before others, over more steps than are summed ahead.
+TEST(Lstm, BatchesOfUnevenLengths) {
+  const char* directions[] = {"forward", "reverse", "bidirectional"};
+  const std::int64_t hidden[] = {1, 7, 33, 100};
+  op_test::for_each_target([&] {
+    for (std::int64_t batch = 1; batch <= 9; ++batch) {
+      SCOPED_TRACE(batch);
+      const char* direction = directions[batch % 3];
+      const bool batch_first = batch % 2 == 0;
+      EXPECT_GT(op_test::check_offers(
+                    lstm(19, batch, 5, hidden[batch % 4], direction, batch_first, "bhcpl")),
+                0);
+      EXPECT_GT(op_test::check_offers(lstm(9, batch, 3, 17, direction, !batch_first, "")), 0);
+    }
+    EXPECT_GT(op_test::check_offers(lstm(2, 17, 3, 20, "bidirectional", false, "bl")), 0);
+  });
+}
+
 /// With a projection to `out` elements behind the other operands.
-OpCase projecting(std::int64_t hidden, std::int64_t out, std::string direction, bool batch_first) {
-  OpCase c = lstm(3, 2, 5, hidden, std::move(direction), batch_first, "bhcp");
+OpCase projecting(std::int64_t hidden, std::int64_t out, std::string direction, bool batch_first,
+                  std::int64_t steps = 3, std::int64_t batch = 2) {
+  OpCase c = lstm(steps, batch, 5, hidden, std::move(direction), batch_first, "bhcpl");
   const std::int64_t d = c.inputs[1].extents[0];
   c.inputs[2].extents = {d, 4 * hidden, out};
   c.inputs[5].extents[2] = out;
@@ -70,6 +91,7 @@ TEST(Lstm, ProjectsItsCells) {
     }
     EXPECT_GT(op_test::check_offers(projecting(8, 70, "bidirectional", true)), 0);
     EXPECT_GT(op_test::check_offers(projecting(70, 8, "reverse", false)), 0);
+    EXPECT_GT(op_test::check_offers(projecting(33, 7, "bidirectional", true, 10, 9)), 0);
   });
 }
 

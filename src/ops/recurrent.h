@@ -13,6 +13,7 @@
 #include "kernels/layouts.h"
 #include "kernels/recurrent/gates.h"
 #include "kernels/recurrent/sequences.h"
+#include "kernels/recurrent/walk.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -157,7 +158,6 @@ inline Offer panel_offer(const NodeRef& node, std::initializer_list<int> panels)
   for (int i = 0; i < node.output_count(); ++i) {
     o.out.push_back(node.has_output(i) ? Layout::row_major(node.output(i).shape) : Layout());
   }
-  o.efficiency = 0.1;  // every weight is read once a step
   return o;
 }
 
@@ -165,6 +165,21 @@ inline Offer panel_offer(const NodeRef& node, std::initializer_list<int> panels)
 inline double flops_of(const Sequences& s, std::int64_t rows) {
   return 2.0 * static_cast<double>(s.steps * s.batch * s.directions) * static_cast<double>(rows) *
          static_cast<double>(s.inputs + s.outputs);
+}
+
+/// Fraction of peak that kernels reach with `columns` sums a step.
+inline double efficiency_of(const Sequences& s, std::int64_t columns, int threads) {
+  const std::int64_t groups = groups_of(s, threads), tasks = s.directions * groups;
+  const auto rows = static_cast<double>(ceil_div(s.batch, groups));
+  // Each step reads all weights of the state from the L2, and takes its rows' sums of them.
+  const double of_state = std::min(0.2 + 0.2 * rows, 0.8);
+  // In multiplications and additions that take as long: the functions of a gate.
+  constexpr double kFunctions = 25;
+  const auto inputs = static_cast<double>(s.inputs), outputs = static_cast<double>(s.outputs);
+  const double alone = (inputs + outputs) / (inputs / 0.9 + outputs / of_state + kFunctions);
+  const std::int64_t rounds = ceil_div(tasks, threads);
+  return alone * static_cast<double>(columns * tasks) /
+         static_cast<double>(round_up(columns, kGatePanel) * rounds * threads);
 }
 
 inline std::size_t scratch_bytes(const Sequences& s, std::int64_t floats) {

@@ -4,48 +4,109 @@
 
 #include <limits>
 
+#include "base/checked.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/recurrent/gates.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "kernels/math-inl.h"
+#include "kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
 namespace stowage::HWY_NAMESPACE {
 namespace {
 
-/// Four vectors of sums at a time stay in registers.
-void add_panel(const float* HWY_RESTRICT x, std::int64_t count, const float* HWY_RESTRICT w,
-               float* HWY_RESTRICT out) {
-  const hn::CappedTag<float, 16> d;
-  using V = hn::Vec<decltype(d)>;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  static_assert(kGatePanel % (4 * 16) == 0);
-  for (std::int64_t j = 0; j < kGatePanel; j += 4 * lanes) {
-    float* to = out + j;
-    V s0 = hn::LoadU(d, to), s1 = hn::LoadU(d, to + lanes), s2 = hn::LoadU(d, to + 2 * lanes),
-      s3 = hn::LoadU(d, to + 3 * lanes);
-    const float* row = w + j;
-    for (std::int64_t k = 0; k < count; ++k, row += kGatePanel) {
-      const V xk = hn::Set(d, x[k]);
-      s0 = hn::MulAdd(xk, hn::LoadU(d, row), s0);
-      s1 = hn::MulAdd(xk, hn::LoadU(d, row + lanes), s1);
-      s2 = hn::MulAdd(xk, hn::LoadU(d, row + 2 * lanes), s2);
-      s3 = hn::MulAdd(xk, hn::LoadU(d, row + 3 * lanes), s3);
+// Accumulators, a row of weights and one x must fit into the registers. A tile of few rows has more
+// vectors, so that enough sums are under way that none waits for the one before.
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
+constexpr int kMostRows = 8;
+
+constexpr int vectors_of(int rows) { return rows <= 6 ? 4 : 2; }
+#else
+constexpr int kMostRows = 6;
+
+constexpr int vectors_of(int rows) { return rows == 1 ? 8 : rows <= 2 ? 4 : 2; }
+#endif
+
+// In a loop of one pass GCC makes weights operands of the products, and tiles of two or three rows
+// then load each weight as often.
+#undef STOWAGE_UNROLL_TWICE
+#if defined(__clang__)
+#define STOWAGE_UNROLL_TWICE
+#else
+#define STOWAGE_UNROLL_TWICE _Pragma("GCC unroll 2")
+#endif
+
+/// Rows of one panel.
+struct PanelSums {
+  const float* const* x;
+  std::int64_t count;
+  const float* w;
+  Rows from, to;
+};
+
+template <int R>
+void add_tile(const PanelSums& p) {
+  constexpr int kVectors = vectors_of(R);
+  static_assert(kGatePanel % (kVectors * kLanes) == 0);
+  const float* x[R];
+  STOWAGE_UNROLL
+  for (int i = 0; i < R; ++i) x[i] = p.x[i];
+  for (std::int64_t j = 0; j < kGatePanel; j += kVectors * kLanes) {
+    V sums[R][kVectors];
+    STOWAGE_UNROLL
+    for (int i = 0; i < R; ++i) {
+      STOWAGE_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        sums[i][v] =
+            p.from.first == nullptr ? hn::Zero(kTag) : hn::LoadU(kTag, p.from[i] + j + v * kLanes);
+      }
     }
-    hn::StoreU(s0, d, to);
-    hn::StoreU(s1, d, to + lanes);
-    hn::StoreU(s2, d, to + 2 * lanes);
-    hn::StoreU(s3, d, to + 3 * lanes);
+    const float* row = p.w + j;
+    STOWAGE_UNROLL_TWICE
+    for (std::int64_t k = 0; k < p.count; ++k, row += kGatePanel) {
+      V w[kVectors];
+      STOWAGE_UNROLL
+      for (int v = 0; v < kVectors; ++v) w[v] = hn::LoadU(kTag, row + v * kLanes);
+      STOWAGE_UNROLL
+      for (int i = 0; i < R; ++i) {
+        const V xk = hn::Set(kTag, x[i][k]);
+        STOWAGE_UNROLL
+        for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(xk, w[v], sums[i][v]);
+      }
+    }
+    STOWAGE_UNROLL
+    for (int i = 0; i < R; ++i) {
+      STOWAGE_UNROLL
+      for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[i][v], kTag, p.to[i] + j + v * kLanes);
+    }
   }
 }
 
-void add_gates_all(const float* x, std::int64_t count, const float* w, std::int64_t panels,
-                   float* out) {
-  for (std::int64_t p = 0; p < panels; ++p) {
-    add_panel(x, count, w + p * count * kGatePanel, out + p * kGatePanel);
+/// The tile of `rows` <= R rows.
+template <int R>
+void add_rows(const PanelSums& p, std::int64_t rows) {
+  if constexpr (R > 1) {
+    if (rows < R) return add_rows<R - 1>(p, rows);
+  }
+  add_tile<R>(p);
+}
+
+void add_gates_all(const float* const* x, std::int64_t rows, std::int64_t count, const float* w,
+                   std::int64_t panels, Rows from, Rows to) {
+  const std::int64_t tiles = ceil_div(rows, kMostRows);
+  for (std::int64_t p = 0; p < panels; ++p, w += count * kGatePanel) {
+    const Rows panel_from = from.columns_from(p * kGatePanel),
+               panel_to = to.columns_from(p * kGatePanel);
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const std::int64_t first = t * rows / tiles, end = (t + 1) * rows / tiles;
+      add_rows<kMostRows>(
+          {x + first, count, w, panel_from.rows_from(first), panel_to.rows_from(first)},
+          end - first);
+    }
   }
 }
 
@@ -70,21 +131,27 @@ void update_cells_all(const CellRule& rule, const float* sums, const float* peep
   const std::int64_t n = rule.hidden;
   const V limit = hn::Set(d, rule.clip > 0 ? rule.clip : kNone);
   const V cell_limit = hn::Set(d, rule.cell_clip > 0 ? rule.cell_clip : kNone);
-  for (std::int64_t j = 0; j < n; j += static_cast<std::int64_t>(hn::Lanes(d))) {
+  const auto gate = [&](Gate kind, std::int64_t row, std::int64_t peephole, std::int64_t j,
+                        V state) HWY_ATTR {
+    V sum = hn::LoadU(d, sums + row * n + j);
+    if (peepholes != nullptr && peephole >= 0) {
+      sum = hn::MulAdd(hn::LoadU(d, peepholes + peephole * n + j), state, sum);
+    }
+    return open_gate(d, kind, clip(sum, hn::Neg(limit), limit));
+  };
+  // Outputs wait for the new state, so they have a loop of their own: in each there is enough to do
+  // beside every chain of functions.
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t j = 0; j < n; j += lanes) {
     V state = hn::LoadU(d, c + j);
-    const auto gate = [&](Gate kind, std::int64_t row, std::int64_t peephole) HWY_ATTR {
-      V sum = hn::LoadU(d, sums + row * n + j);
-      if (peepholes != nullptr && peephole >= 0) {
-        sum = hn::MulAdd(hn::LoadU(d, peepholes + peephole * n + j), state, sum);
-      }
-      return open_gate(d, kind, clip(sum, hn::Neg(limit), limit));
-    };
-    const V in = gate(rule.f, 0, 0);
-    const V forget = rule.coupled ? hn::Sub(hn::Set(d, 1.0f), in) : gate(rule.f, 2, 2);
-    state = hn::MulAdd(forget, state, hn::Mul(in, gate(rule.g, 3, -1)));
-    state = clip(state, hn::Neg(cell_limit), cell_limit);
-    hn::StoreU(state, d, c + j);
-    hn::StoreU(hn::Mul(gate(rule.f, 1, 1), open_gate(d, rule.h, state)), d, h + j);
+    const V in = gate(rule.f, 0, 0, j, state);
+    const V forget = rule.coupled ? hn::Sub(hn::Set(d, 1.0f), in) : gate(rule.f, 2, 2, j, state);
+    state = hn::MulAdd(forget, state, hn::Mul(in, gate(rule.g, 3, -1, j, state)));
+    hn::StoreU(clip(state, hn::Neg(cell_limit), cell_limit), d, c + j);
+  }
+  for (std::int64_t j = 0; j < n; j += lanes) {
+    const V state = hn::LoadU(d, c + j);
+    hn::StoreU(hn::Mul(gate(rule.f, 1, 1, j, state), open_gate(d, rule.h, state)), d, h + j);
   }
 }
 
@@ -147,9 +214,9 @@ HWY_EXPORT(reset_state_all);
 HWY_EXPORT(update_gru_all);
 HWY_EXPORT(update_rnn_all);
 
-void add_gates(const float* x, std::int64_t count, const float* w, std::int64_t panels,
-               float* out) noexcept {
-  HWY_DYNAMIC_DISPATCH(add_gates_all)(x, count, w, panels, out);
+void add_gates(const float* const* x, std::int64_t rows, std::int64_t count, const float* w,
+               std::int64_t panels, Rows from, Rows to) noexcept {
+  HWY_DYNAMIC_DISPATCH(add_gates_all)(x, rows, count, w, panels, from, to);
 }
 
 void update_cells(const CellRule& rule, const float* sums, const float* peepholes, float* h,

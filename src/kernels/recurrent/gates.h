@@ -9,10 +9,24 @@ namespace stowage {
 /// Results that are summed side by side; weights lie in panels of as many columns.
 inline constexpr std::int64_t kGatePanel = 64;
 
-/// out[j] += sum of x[k] * w[k][j] for 0 <= k < count and all columns of `panels` panels. The
-/// weights of a panel are `count` rows of kGatePanel floats. `out` is aligned to 64 bytes.
-void add_gates(const float* x, std::int64_t count, const float* w, std::int64_t panels,
-               float* out) noexcept;
+/// Rows of floats; none: a null `first`.
+struct Rows {
+  float* first = nullptr;
+  std::int64_t stride = 0;  ///< 0: all are the first
+
+  float* operator[](std::int64_t i) const { return first + i * stride; }
+
+  Rows rows_from(std::int64_t i) const { return {first == nullptr ? first : (*this)[i], stride}; }
+
+  Rows columns_from(std::int64_t j) const { return {first == nullptr ? first : first + j, stride}; }
+};
+
+/// to[i][j] = from[i][j] + sum of x[i][k] * w[k][j] for 0 <= k < count, `rows` rows i and all
+/// columns of `panels` panels; without `from` the sums begin with 0. `to` may be `from`. The
+/// weights of a panel are `count` rows of kGatePanel floats. Products are added in the order of k,
+/// and the sums of a row are the same whatever the other rows are.
+void add_gates(const float* const* x, std::int64_t rows, std::int64_t count, const float* w,
+               std::int64_t panels, Rows from, Rows to) noexcept;
 
 enum class Gate : char { sigmoid, tanh, relu };
 

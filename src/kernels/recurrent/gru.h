@@ -9,6 +9,7 @@
 #include "kernels/kernel.h"
 #include "kernels/recurrent/gates.h"
 #include "kernels/recurrent/sequences.h"
+#include "kernels/recurrent/walk.h"
 
 namespace stowage {
 
@@ -44,23 +45,15 @@ struct Rnn : Sequences {
   }
 };
 
-/// Floats of the working memory of one sequence: h and r * h, and `buffers` of whole panels of
-/// sums, each with room for the vectors that the gates read behind them.
-struct RecurrentScratch {
-  std::int64_t state, panels, sums, buffers;
+/// Floats of the working memory of one sequence: h, r * h, and sums over h, over r * h, and those
+/// that begin with either bias.
+inline std::int64_t gru_scratch(const Gru& g) {
+  return 2 * state_stride(g.outputs) + sums_floats(g, 3 * g.outputs, 4);
+}
 
-  RecurrentScratch(std::int64_t outputs, std::int64_t gates, std::int64_t all)
-      : state(round_up(outputs, kGatePanel)),
-        panels(ceil_div(gates * outputs, kGatePanel)),
-        sums(panels * kGatePanel + kGatePanel),
-        buffers(all) {}
-
-  std::int64_t floats() const { return 2 * state + buffers * sums; }
-};
-
-inline RecurrentScratch gru_scratch(std::int64_t outputs) { return {outputs, 3, 3}; }
-
-inline RecurrentScratch rnn_scratch(std::int64_t outputs) { return {outputs, 1, 1}; }
+inline std::int64_t rnn_scratch(const Rnn& g) {
+  return state_stride(g.outputs) + sums_floats(g, g.outputs, 1);
+}
 
 extern const KernelDef kGruPanels, kRnnPanels;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM over sequences: the walk over directions, batches and steps, and the kernel that does the
-// sums of a step in panels of weights.
+// LSTM over sequences, with the sums of a step in panels of weights.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "kernels/kernel.h"
 #include "kernels/recurrent/gates.h"
 #include "kernels/recurrent/sequences.h"
+#include "kernels/recurrent/walk.h"
 
 namespace stowage {
 
@@ -47,8 +47,8 @@ struct LstmData : SequenceData<T> {
   T* y_c;
 };
 
-/// A sequence of one direction. `sums(x, h, out)` adds up the gates of a step without bias;
-/// `cells(gates, peepholes, h, c)` makes the new state of them.
+/// A sequence of one direction, by the definition. `sums(x, h, out)` adds up the gates of a step
+/// without bias; `cells(gates, peepholes, h, c)` makes the new state of them.
 template <class T, class Sums, class Cells>
 void run_lstm_sequence(const Lstm& l, const LstmData<T>& data, std::int64_t d, std::int64_t b, T* h,
                        T* c, T* gates, const Sums& sums, const Cells& cells) {
@@ -72,19 +72,10 @@ LstmData<T> lstm_data(const Args& args) {
           input_of<T>(args, Lstm::kProject), output_of<T>(args, 2)};
 }
 
-/// Floats of the working memory of one sequence: h, in whole panels, c, the cells' outputs, and
-/// whole panels of gates. All have room for the vectors that update_cells reads and writes:
-/// roundup(4n, 64) >= 3n + roundup(n, 16).
-struct LstmScratch {
-  std::int64_t h, cells, gates;
-
-  explicit LstmScratch(const Lstm& l)
-      : h(round_up(l.outputs, kGatePanel)),
-        cells(round_up(l.hidden, static_cast<std::int64_t>(kAlignment / sizeof(float)))),
-        gates(round_up(4 * l.hidden, kGatePanel)) {}
-
-  std::int64_t floats() const { return h + 2 * cells + gates; }
-};
+/// Floats of the working memory of one sequence: h, c, the cells' outputs, and sums.
+inline std::int64_t lstm_scratch(const Lstm& l) {
+  return state_stride(l.outputs) + 2 * state_stride(l.hidden) + sums_floats(l, 4 * l.hidden, 1);
+}
 
 extern const KernelDef kLstmPanels;
 

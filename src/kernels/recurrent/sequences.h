@@ -79,13 +79,19 @@ SequenceData<T> sequence_data(const Args& args) {
           output_of<T>(args, 0),       output_of<T>(args, 1)};
 }
 
-/// A sequence of one direction; `step(x)` makes the next state of `h`.
+/// Steps of a sequence.
+template <class T>
+std::int64_t length_of(const Sequences& s, const SequenceData<T>& data, std::int64_t b) {
+  return data.lengths == nullptr ? s.steps : std::clamp<std::int64_t>(data.lengths[b], 0, s.steps);
+}
+
+/// A sequence of one direction, by the definition; `step(x)` makes the next state of `h`. walk.h
+/// has what kernels do.
 template <class T, class Step>
 void run_sequence(const Sequences& s, const SequenceData<T>& data, std::int64_t d, std::int64_t b,
                   T* h, const Step& step) {
   const std::int64_t n = s.outputs, state = s.state_at(d, b, n);
-  const std::int64_t length =
-      data.lengths == nullptr ? s.steps : std::clamp<std::int64_t>(data.lengths[b], 0, s.steps);
+  const std::int64_t length = length_of(s, data, b);
   for (std::int64_t j = 0; j < n; ++j) h[j] = data.h == nullptr ? T(0) : data.h[state + j];
   for (std::int64_t k = 0; k < length; ++k) {
     const std::int64_t t = s.step(d, k, length);
