@@ -93,13 +93,11 @@ HWY_INLINE V larger(V x, V y) {
 /// x = n ln 2 + r with a whole n and |r| <= ln 2 / 2, for |x| < 2^20: e^r - 1 and n.
 template <class D>
 struct ReducedExp {
-  hn::Vec<D> r_expm1;
-  hn::Vec<hn::Rebind<std::int32_t, D>> n;
+  hn::Vec<D> r_expm1, n;
 };
 
 template <class D, class V>
 HWY_INLINE ReducedExp<D> reduce_exp(D d, V x) {
-  const hn::Rebind<std::int32_t, D> di;
   // Added to a small number it leaves the nearest integer in the low bits.
   const V magic = hn::Set(d, 12582912.0f);
   const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
@@ -113,25 +111,51 @@ HWY_INLINE ReducedExp<D> reduce_exp(D d, V x) {
     p = hn::MulAdd(p, r, hn::Set(d, c));
   }
   p = hn::MulAdd(p, hn::Mul(r, r), r);
-  return {p, hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, magic))};
+  return {p, n};
 }
 
-/// 2^n for -126 <= n <= 127, infinity for n = 128.
+#if HWY_TARGET <= HWY_AVX3
+/// x 2^n for whole numbers n, rounded once.
+template <class D, class V>
+HWY_INLINE V times_power_of_two(D, V x, V n) {
+  if constexpr (sizeof(x.raw) == 64) return V{_mm512_scalef_ps(x.raw, n.raw)};
+  if constexpr (sizeof(x.raw) == 32) return V{_mm256_scalef_ps(x.raw, n.raw)};
+  if constexpr (sizeof(x.raw) == 16) return V{_mm_scalef_ps(x.raw, n.raw)};
+}
+
+/// 2^n for whole numbers -126 <= n <= 127, infinity for n = 128.
+template <class D, class V>
+HWY_INLINE V power_of_two(D d, V n) {
+  return times_power_of_two(d, hn::Set(d, 1.0f), n);
+}
+#else
 template <class D, class VI>
-HWY_INLINE hn::Vec<D> power_of_two(D d, VI n) {
+HWY_INLINE hn::Vec<D> power_of_two_bits(D d, VI n) {
   const hn::Rebind<std::int32_t, D> di;
   return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
 }
+
+template <class D, class V>
+HWY_INLINE V power_of_two(D d, V n) {
+  return power_of_two_bits(d, hn::ConvertTo(hn::Rebind<std::int32_t, D>(), n));
+}
+
+/// In two steps, for 2^n need not be a normal number; -252 <= n <= 254.
+template <class D, class V>
+HWY_INLINE V times_power_of_two(D d, V x, V n) {
+  const auto whole = hn::ConvertTo(hn::Rebind<std::int32_t, D>(), n);
+  const auto half = hn::ShiftRight<1>(whole);
+  return hn::Mul(hn::Mul(x, power_of_two_bits(d, half)),
+                 power_of_two_bits(d, hn::Sub(whole, half)));
+}
+#endif
 
 /// e^x within 1 ulp, 0 and infinity where that is the nearest float.
 template <class D, class V>
 HWY_INLINE V exp(D d, V x) {
   // Beyond these bounds nothing changes any more.
   const auto e = reduce_exp(d, clip(x, hn::Set(d, -104.0f), hn::Set(d, 89.0f)));
-  // In two steps: 2^n need not be a normal number.
-  const auto half = hn::ShiftRight<1>(e.n);
-  const V y = hn::Add(e.r_expm1, hn::Set(d, 1.0f));
-  return hn::Mul(hn::Mul(y, power_of_two(d, half)), power_of_two(d, hn::Sub(e.n, half)));
+  return times_power_of_two(d, hn::Add(e.r_expm1, hn::Set(d, 1.0f)), e.n);
 }
 
 /// e^x - 1 for x <= 88.

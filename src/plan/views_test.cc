@@ -88,7 +88,7 @@ const Case kCases[] = {
        const ValueId x = n.conv(n.input({1, 3, 24, 20}), 3, kC);
        const ValueId a = n.conv(x, kC, kC), b = n.conv(x, kC, kC), c = n.conv(x, kC, kC);
        const ValueId ab = n.add("concat", {a, b}, axis(1)), ac = n.add("concat", {a, c}, axis(1));
-       n.graph.outputs = {n.conv(ab, 2 * kC, 3), n.conv(ac, 2 * kC, 3)};
+       n.graph.outputs = {n.conv(ab, 2 * kC, kC), n.conv(ac, 2 * kC, kC)};
      },
      {1, 0}},
     {"the same part twice is copied twice",
@@ -110,7 +110,7 @@ const Case kCases[] = {
        Attributes a = ints("split", {kC, 2 * kC});
        a.set("axis", std::int64_t{1});
        const auto parts = n.add_many("split", {x}, 2, a);
-       n.graph.outputs = {n.conv(parts[0], kC, 4), n.conv(parts[1], 2 * kC, 4)};
+       n.graph.outputs = {n.conv(parts[0], kC, kC), n.conv(parts[1], 2 * kC, kC)};
      },
      {0, 0}},
     {"a slice that is read while its input is",
@@ -120,7 +120,7 @@ const Case kCases[] = {
        a.set("ends", Ints{16 * kC});
        a.set("axes", Ints{1});
        const ValueId half = n.add("slice", {x}, a);
-       n.graph.outputs = {n.conv(half, 8 * kC, 4), n.conv(x, 16 * kC, 4)};
+       n.graph.outputs = {n.conv(half, 8 * kC, kC), n.conv(x, 16 * kC, kC)};
      },
      {0, 0}},
 };

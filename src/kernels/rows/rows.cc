@@ -225,8 +225,26 @@ void normalise_row_by_element_simd(const float* x, float* y, std::int64_t n, flo
   });
 }
 
+/// The largest element; any number where one is NaN.
+float largest(const float* x, std::int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  if (n < lanes) return *std::max_element(x, x + n);
+  auto a = hn::LoadU(d, x), b = hn::LoadU(d, x + n - lanes), c = a, e = b;
+  std::int64_t i = lanes;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a = hn::Max(a, hn::LoadU(d, x + i));
+    b = hn::Max(b, hn::LoadU(d, x + i + lanes));
+    c = hn::Max(c, hn::LoadU(d, x + i + 2 * lanes));
+    e = hn::Max(e, hn::LoadU(d, x + i + 3 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) a = hn::Max(a, hn::LoadU(d, x + i));
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(a, b), hn::Max(c, e))));
+}
+
+/// A NaN makes its row NaN by the sum of the exponentials, whatever the maximum is.
 void softmax_row_simd(const float* x, float* y, std::int64_t n, bool logarithm) {
-  const float max = row_of<Reduction::max>(x, n, -std::numeric_limits<float>::infinity());
+  const float max = largest(x, n);
   const hn::ScalableTag<float> d;
   const hn::Vec<decltype(d)> top = hn::Set(d, max);
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -255,6 +273,50 @@ void softmax_row_simd(const float* x, float* y, std::int64_t n, bool logarithm) 
     const auto down = hn::Sub(hn::LoadU(tag, x + i), hn::Set(tag, max));
     hn::StoreU(hn::Sub(down, hn::Set(tag, log_sum)), tag, y + i);
   });
+}
+
+/// Rows of at most two vectors, kRows of them side by side: each waits for its maximum and its sum,
+/// and the others' work is done meanwhile.
+template <int kRows>
+void softmax_short_rows(const float* x, float* y, std::int64_t n) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t first = std::min(n, lanes), second = n - first;
+  const auto in_first = hn::FirstN(d, static_cast<std::size_t>(first)),
+             in_second = hn::FirstN(d, static_cast<std::size_t>(second));
+  const V none = hn::Set(d, -std::numeric_limits<float>::infinity());  // e^none is 0
+  V a[kRows], b[kRows], scale[kRows];
+  for (int r = 0; r < kRows; ++r, x += n) {
+    a[r] = hn::IfThenElse(in_first, load_first(d, x, first), none);
+    b[r] = second == 0 ? none : hn::IfThenElse(in_second, load_first(d, x + first, second), none);
+  }
+  for (int r = 0; r < kRows; ++r) {
+    const V max = hn::MaxOfLanes(d, hn::Max(a[r], b[r]));
+    a[r] = exp(d, hn::Sub(a[r], max));
+    b[r] = exp(d, hn::Sub(b[r], max));
+  }
+  for (int r = 0; r < kRows; ++r) {
+    scale[r] = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, hn::Add(a[r], b[r])));
+  }
+  for (int r = 0; r < kRows; ++r, y += n) {
+    store_first(d, hn::Mul(a[r], scale[r]), first, y);
+    if (second > 0) store_first(d, hn::Mul(b[r], scale[r]), second, y + first);
+  }
+}
+
+void softmax_rows_simd(const float* x, float* y, std::int64_t rows, std::int64_t n,
+                       bool logarithm) {
+  constexpr int kTogether = 4;
+  std::int64_t r = 0;
+  if (!logarithm && n <= 2 * static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<float>()))) {
+    for (; r + kTogether <= rows; r += kTogether) {
+      softmax_short_rows<kTogether>(x + r * n, y + r * n, n);
+    }
+    for (; r < rows; ++r) softmax_short_rows<1>(x + r * n, y + r * n, n);
+    return;
+  }
+  for (; r < rows; ++r) softmax_row_simd(x + r * n, y + r * n, n, logarithm);
 }
 
 void softmax_columns_simd(const float* x, float* y, std::int64_t rows, std::int64_t stride,
@@ -324,7 +386,7 @@ HWY_EXPORT(deviation_row_simd);
 HWY_EXPORT(normalise_columns_simd);
 HWY_EXPORT(normalise_row_simd);
 HWY_EXPORT(normalise_row_by_element_simd);
-HWY_EXPORT(softmax_row_simd);
+HWY_EXPORT(softmax_rows_simd);
 HWY_EXPORT(softmax_columns_simd);
 HWY_EXPORT(lrn_columns_simd);
 
@@ -372,8 +434,8 @@ void normalise_row_by_element(const float* x, float* y, std::int64_t n, float me
   HWY_DYNAMIC_DISPATCH(normalise_row_by_element_simd)(x, y, n, mean, factor, scale, bias);
 }
 
-void softmax_row(const float* x, float* y, std::int64_t n, bool log) noexcept {
-  HWY_DYNAMIC_DISPATCH(softmax_row_simd)(x, y, n, log);
+void softmax_rows(const float* x, float* y, std::int64_t rows, std::int64_t n, bool log) noexcept {
+  HWY_DYNAMIC_DISPATCH(softmax_rows_simd)(x, y, rows, n, log);
 }
 
 void softmax_columns(const float* x, float* y, std::int64_t rows, std::int64_t stride,

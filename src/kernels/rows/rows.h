@@ -44,8 +44,8 @@ void normalise_row(const float* x, float* y, std::int64_t n, float mean, float s
 void normalise_row_by_element(const float* x, float* y, std::int64_t n, float mean, float factor,
                               const float* scale, const float* bias) noexcept;
 
-/// softmax or its logarithm of n contiguous elements; y may be x.
-void softmax_row(const float* x, float* y, std::int64_t n, bool log) noexcept;
+/// softmax or its logarithm of each of `rows` rows of n elements, one behind the other; y may be x.
+void softmax_rows(const float* x, float* y, std::int64_t rows, std::int64_t n, bool log) noexcept;
 
 /// Likewise for n columns of `rows` elements, `stride` apart.
 void softmax_columns(const float* x, float* y, std::int64_t rows, std::int64_t stride,

@@ -92,13 +92,43 @@ TEST(Rows, SoftmaxOfEveryLengthInPlaceToo) {
       for (const float v : x) sum += std::exp(double{v});
       for (const bool log : {false, true}) {
         std::vector<float> y(x.size() + 1, 7.0f), same = x;
-        softmax_row(x.data(), y.data(), n, log);
-        softmax_row(same.data(), same.data(), n, log);
+        softmax_rows(x.data(), y.data(), 1, n, log);
+        softmax_rows(same.data(), same.data(), 1, n, log);
         EXPECT_EQ(y.back(), 7.0f) << n;
         for (std::size_t i = 0; i < x.size(); ++i) {
           const double expected = log ? x[i] - std::log(sum) : std::exp(double{x[i]}) / sum;
           EXPECT_NEAR(y[i], expected, 1e-5) << i << " of " << n;
           EXPECT_EQ(same[i], y[i]) << i << " of " << n;
+        }
+      }
+    }
+  });
+}
+
+/// Rows side by side are what each is by itself, and a NaN or an infinity stays in its row.
+TEST(Rows, SoftmaxOfSeveralRows) {
+  for_each_target([] {
+    for (const std::int64_t n : {1, 3, 4, 15, 16, 17, 21, 31, 32, 33, 70}) {
+      for (std::int64_t rows = 1; rows <= 9; ++rows) {
+        for (const bool log : {false, true}) {
+          std::vector<float> x = values(n * rows);
+          if (rows > 2) x[static_cast<std::size_t>(n * 2 - 1)] = NAN;
+          if (rows > 4) x[static_cast<std::size_t>(n * 3)] = -INFINITY;
+          std::vector<float> y(x.size() + 1, 7.0f), one(static_cast<std::size_t>(n));
+          softmax_rows(x.data(), y.data(), rows, n, log);
+          EXPECT_EQ(y.back(), 7.0f);
+          for (std::int64_t r = 0; r < rows; ++r) {
+            softmax_rows(x.data() + r * n, one.data(), 1, n, log);
+            for (std::int64_t i = 0; i < n; ++i) {
+              const float got = y[static_cast<std::size_t>(r * n + i)];
+              const float want = one[static_cast<std::size_t>(i)];
+              EXPECT_EQ(std::isnan(got), std::isnan(want)) << r << ", " << i << " of " << n;
+              if (!std::isnan(want)) {
+                EXPECT_EQ(got, want) << r << ", " << i << " of " << n;
+              }
+              EXPECT_EQ(std::isnan(got), (rows > 2 && r == 1) || (rows > 4 && r == 3 && n == 1));
+            }
+          }
         }
       }
     }

@@ -53,11 +53,13 @@ struct StridedSoftmax {
     constexpr std::int64_t kTaskElements = 8192;
     const std::int64_t rows = loop_count(over);
     const std::int64_t group = std::max<std::int64_t>(kTaskElements / count, 1);
+    const bool dense = over.empty() || (over.size() == 1 && over[0].stride[0] == count);
     parallel(pool, at(ceil_div(rows, group)), [&](std::size_t task) {
       const std::int64_t first = static_cast<std::int64_t>(task) * group;
-      for (std::int64_t r = first; r < std::min(first + group, rows); ++r) {
+      const std::int64_t last = std::min(first + group, rows), together = dense ? last - first : 1;
+      for (std::int64_t r = first; r < last; r += together) {
         const std::int64_t offset = loop_offset(over, r)[0];
-        softmax_row(x + offset, y + offset, count, log);
+        softmax_rows(x + offset, y + offset, together, count, log);
       }
     });
   }
@@ -81,7 +83,7 @@ struct GatheredSoftmax {
         const float* x = args.input<float>(0) + offset;
         float *y = args.output<float>(0) + offset, *end = row;
         for (const CellRun& c : runs) end = std::copy_n(x + c.first, c.count, end);
-        softmax_row(row, row, end - row, log);
+        softmax_rows(row, row, 1, end - row, log);
         const float* from = row;
         for (const CellRun& c : runs) {
           std::copy_n(from, c.count, y + c.first);
