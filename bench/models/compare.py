@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "contenders"))
+import networks
 from contenders import OF_ONNX, OF_TFLITE, cpu_name, measure, prepare, start
 
 ZOO = """tv_squeezenet1_1 tv_mobilenet_v2 tv_shufflenet_v2_x1_0 tv_efficientnet_b0 timm_mobilenetv4_conv_small
@@ -27,12 +28,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("models", nargs="*", type=pathlib.Path,
                         default=[pathlib.Path("build/zoo", m) for m in ZOO.split()])
+    parser.add_argument("--networks", action="store_true", help="those of networks.py, written first")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="of one engine's turn")
     parser.add_argument("--engines", help=f"{OF_ONNX}; for TFLite {OF_TFLITE}")
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
+    if args.networks:
+        folder = pathlib.Path("build/networks")
+        args.models = [folder / name for name in networks.NETWORKS]
+        networks.write(folder)
 
     print(f"{cpu_name()}, {len(os.sched_getaffinity(0))} CPUs, ms, median of {args.rounds} rounds of "
           f"{args.seconds} s")

@@ -190,6 +190,12 @@ void part_lanes(const TransposeBlock& t) {
   });
 }
 
+/// So few columns that tiles, which load lines in pieces and stream, do as well.
+template <int E, int kN>
+void part_few(const TransposeBlock& t) {
+  t.tuning->loads_pieces() || t.size == Size::huge ? bands<E, kBlocks>(t) : part_lanes<E, kN>(t);
+}
+
 /// Two rows of elements of 16 bytes, whose columns follow each other without a gap.
 inline void join_whole_blocks(const TransposeBlock& t) {
   const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),

@@ -140,7 +140,11 @@ constexpr Transposes<E>::Transposes() {
     add("part", Number::columns, fits_columns<E, 8>, part_lanes<E, 8>);
   }
   if constexpr (E == 2) add("part", Number::columns, fits_columns<E, 16>, part_lanes<E, 16>);
-  if constexpr (E == 8) add("part", Number::columns, fits_columns<E, 4>, part_lanes<E, 4>);
+  if constexpr (E == 8) {
+    add("part", Number::columns, fits_columns<E, 2>, part_few<E, 2>);
+    add("part", Number::columns, fits_columns<E, 4>, part_lanes<E, 4>);
+  }
+  if constexpr (E == 4) add("part", Number::columns, fits_columns<E, 4>, part_few<E, 4>);
 #endif
   if constexpr (!parted && E == 1)
     add("spread", Number::columns, fits_few_columns<E, 2>, few_columns<E, 8>);
