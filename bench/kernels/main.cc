@@ -57,6 +57,14 @@ Layer conv(std::string name, std::int64_t c, std::int64_t hw, std::int64_t o, st
       {{"strides", Ints{stride, stride}}, {"pads", Ints{pad, pad, pad, pad}}, {"group", group}}};
 }
 
+Layer dilated(std::int64_t c, std::int64_t hw, std::int64_t d) {
+  Layer layer =
+      conv("3x3 dilated " + std::to_string(d) + " " + std::to_string(c) + " " + std::to_string(hw),
+           c, hw, c, 3, 1);
+  layer.attrs = {{"pads", Ints{d, d, d, d}}, {"dilations", Ints{d, d}}};
+  return layer;
+}
+
 /// `m` outputs of each of `c` channels: "dw x2 3x3/2 48-96 56".
 Layer depthwise(std::int64_t c, std::int64_t hw, std::int64_t k, std::int64_t stride,
                 std::int64_t m = 1) {
@@ -101,6 +109,10 @@ std::vector<Layer> heavy_layers() {
       conv("stem 3x3/2 3-32 224", 3, 224, 32, 3, 2),
       conv("vgg 3x3 64 224", 64, 224, 64, 3, 1),
       conv("group32 3x3 128 56", 128, 56, 128, 3, 1, 32),
+      conv("group32 3x3 256 28", 256, 28, 256, 3, 1, 32),
+      conv("9x9 32-3 128", 32, 128, 3, 9, 1),
+      conv("1x1 64-1 112", 64, 112, 1, 1, 1),
+      dilated(64, 48, 6),
       depthwise(32, 112, 3, 1),
       depthwise(144, 56, 3, 1),
       depthwise(144, 56, 3, 2),
@@ -115,6 +127,10 @@ std::vector<Layer> heavy_layers() {
       depthwise(32, 28, 5, 1, 4),
       conv("deconv 4x4/2 64 28", 64, 28, 64, 4, 2, 1, "conv_transpose"),
       conv("deconv 2x2/2 128 28", 128, 28, 128, 2, 2, 1, "conv_transpose"),
+      {"deconv 4x4/2 32-3 32",
+       "conv_transpose",
+       {{1, 32, 32, 32}, {32, 3, 4, 4}, {3}},
+       {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
       pool("max 3x3/2 64 112", "max_pool", 64, 112, 3, 2, 1),
       pool("max 2x2/2 64 224", "max_pool", 64, 224, 2, 2, 0),
       pool("avg 3x3 256 28", "average_pool", 256, 28, 3, 1, 1),
@@ -139,6 +155,12 @@ std::vector<Layer> light_layers() {
       {"lstm 50x1x128-128",
        "lstm",
        {{50, 1, 128}, {1, 512, 128}, {1, 512, 128}, {1, 1024}},
+       {{"hidden_size", std::int64_t{128}}},
+       1,
+       3},
+      {"lstm 50x8x128-128",
+       "lstm",
+       {{50, 8, 128}, {1, 512, 128}, {1, 512, 128}, {1, 1024}},
        {{"hidden_size", std::int64_t{128}}},
        1,
        3},

@@ -22,7 +22,7 @@
 namespace stowage {
 namespace {
 
-constexpr std::int64_t kMostOutputs = 4, kMostTapRows = 64;
+constexpr std::int64_t kMostOutputs = 8, kMostTapRows = 64;
 
 struct Dots {
   ConvFacts facts;
@@ -216,6 +216,15 @@ void whole_line(const Line& line) {
   }
 }
 
+/// As many outputs as there are, at most O.
+template <int O>
+void line_of(const Line& line) {
+  if constexpr (O > 1) {
+    if (line.dots->facts.out_channels < O) return line_of<O - 1>(line);
+  }
+  whole_line<O>(line);
+}
+
 /// Row (image, z, y) of the output.
 void run_row(const Dots& dots, const DotsCall& call, std::int64_t row) {
   const ConvFacts& f = dots.facts;
@@ -250,10 +259,7 @@ void run_row(const Dots& dots, const DotsCall& call, std::int64_t row) {
     repeat(line.operands[i], f.out_channels, repeated[i]);
     line.operands[i] = repeated[i];
   }
-  if (f.out_channels == 1) return whole_line<1>(line);
-  if (f.out_channels == 2) return whole_line<2>(line);
-  if (f.out_channels == 3) return whole_line<3>(line);
-  whole_line<4>(line);
+  line_of<kMostOutputs>(line);
 }
 #else
 void run_row(const Dots&, const DotsCall&, std::int64_t) {}  // dots_fit says no
@@ -298,8 +304,7 @@ void run(const Dots& dots, const KernelArgs& args) noexcept {
 constexpr KernelDef kConvDots = kernel_def<DotsParams, bind, run>("conv_dots", takes_any);
 
 bool dots_fit(const ConvFacts& f) noexcept {
-  return f.group == 1 && f.out_channels <= kMostOutputs &&
-         HWY_DYNAMIC_DISPATCH(dots_lanes)() >= kMostOutputs &&
+  return f.group == 1 && f.out_channels <= kMostOutputs && HWY_DYNAMIC_DISPATCH(dots_lanes)() > 1 &&
          f.w.kernel[0] * f.w.kernel[1] <= kMostTapRows;
 }
 

@@ -24,7 +24,7 @@ struct DotsParams {
 
 extern const KernelDef kConvDots;
 
-/// One group of at most four channels out, and not too many rows of taps.
+/// One group of at most eight channels out, and not too many rows of taps.
 bool dots_fit(const ConvFacts& facts) noexcept;
 
 /// The fraction of a processor's multiply-adds that it gets done.

@@ -106,7 +106,7 @@ HWY_EXPORT(finish_run);
 /// Products of so many floats are kept until they are added: they stay in the L2 cache of a core,
 /// and a pixel has no more.
 constexpr std::int64_t kKept = 16384;
-constexpr std::int64_t kMostTaps = 64, kMostPixels = 128, kMostPhases = 256;
+constexpr std::int64_t kMostTaps = 64, kMostPixels = 64, kMostPhases = 256;
 
 /// The rows of the output that see the same rows of taps.
 struct RowPhase {
@@ -260,7 +260,8 @@ constexpr KernelDef kConvTransposeOverlap =
 bool overlap_fits(const ConvTransposeParams& p) {
   const Window& w = p.w;
   return p.group == 1 && p.out_channels < tile_lanes() && p.in_channels <= kZeroRun &&
-         w.kernel[0] * w.kernel[1] <= kMostTaps && w.stride[0] * w.stride[1] <= kMostPhases &&
+         w.kernel[0] * w.kernel[1] <= kMostTaps && w.stride[0] <= kMostPhases &&
+         w.stride[1] <= kMostPhases && w.stride[0] * w.stride[1] <= kMostPhases &&
          w.kernel[2] <= kKept / 16 / p.out_channels;
 }
 
