@@ -319,9 +319,61 @@ void lrn_offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
 }
 
+/// ONNX's, of groups of channels: those of instance_norm. Scale and bias are of groups before
+/// version 21, of channels from then on.
+void import_group_norm(ImportNode& node) {
+  node.expect(3, 3);
+  const Shape x = node.shape(node.in(0));
+  const std::int64_t groups = node.attrs.integer("num_groups", 0);
+  if (x.rank() < 2) fail(ErrorCode::bad_input, "its input of rank ", x.rank(), " has no channels");
+  if (groups < 1 || x[1] % groups != 0) {
+    fail(ErrorCode::bad_input, groups, " groups of ", x[1], " channels");
+  }
+  const NamedAttribute epsilon{"epsilon", node.attrs.real("epsilon", 1e-5f)};
+  const Ints extents(x.extents().begin(), x.extents().end());
+  const std::int64_t each = x[0] == 0 ? 0 : x.elements() / (x[0] * groups);
+  const ValueId in_groups = node.reshape(node.in(0), {x[0], groups, each});
+  const bool of_groups = node.version < 21;
+  const auto same = [&](float v) {
+    return node.constant(vector_tensor(std::vector<float>(at(groups), v)));
+  };
+  const ValueId y = node.reshape(
+      node.emit("instance_norm",
+                {in_groups, of_groups ? node.in(1) : same(1), of_groups ? node.in(2) : same(0)},
+                {epsilon}),
+      extents);
+  if (of_groups) return node.out(y);
+  Ints channels(extents.size() - 1, 1);
+  channels[0] = x[1];
+  for (const int i : {1, 2}) {
+    if (node.shape(node.in(i)).elements() != x[1]) {
+      fail(ErrorCode::bad_input, "input ", i, " must hold one number for each of ", x[1],
+           " channels");
+    }
+  }
+  const ValueId scaled = node.emit("mul", {y, node.reshape(node.in(1), channels)});
+  node.out(node.emit("add", {scaled, node.reshape(node.in(2), channels)}));
+}
+
+/// ONNX's: x / sqrt(mean(x^2) + epsilon) * scale, the mean over the axes from `axis` on.
+void import_rms_norm(ImportNode& node) {
+  node.expect(2, 2);
+  const ValueId x = node.in(0);
+  const int rank = node.shape(x).rank();
+  const ValueId mean =
+      node.emit("reduce_mean", {node.emit("mul", {x, x})},
+                {{"axes", axes_from(normal_axis(node.attrs.integer("axis", -1), rank), rank)},
+                 {"keepdims", std::int64_t{1}}});
+  const ValueId shifted =
+      node.emit("add", {mean, node.constant(node.attrs.real("epsilon", 1e-5f))});
+  const ValueId y = node.emit("div", {x, node.emit("sqrt", {shifted})});
+  node.out(node.emit("mul", {y, node.in(1)}));
+}
+
 constexpr OpDef kNorm[] = {
     {.name = "instance_norm",
-     .aliases = named<Onnx<"InstanceNormalization">, Ncnn<"InstanceNorm", ncnn::instance_norm>,
+     .aliases = named<Onnx<"InstanceNormalization">, Onnx<"GroupNormalization", import_group_norm>,
+                      Ncnn<"InstanceNorm", ncnn::instance_norm>,
                       Ncnn<"GroupNorm", ncnn::group_norm>, Ncnn<"MVN", ncnn::mvn>>,
      .category = Category::fixed,
      .mace = "InstanceNorm",
@@ -334,8 +386,8 @@ constexpr OpDef kNorm[] = {
      .device_kernels = kNormDeviceKernels,
      .axes = link_images},
     {.name = "layer_norm",
-     .aliases = named<Onnx<"LayerNormalization">, Ncnn<"LayerNorm", ncnn::layer_norm>,
-                      Ncnn<"RMSNorm", ncnn::rms_norm>>,
+     .aliases = named<Onnx<"LayerNormalization">, Onnx<"RMSNormalization", import_rms_norm>,
+                      Ncnn<"LayerNorm", ncnn::layer_norm>, Ncnn<"RMSNorm", ncnn::rms_norm>>,
      .category = Category::source,
      .infer = infer_layer,
      .scaled_axes = layer_axes,

@@ -54,6 +54,21 @@ std::function<std::string()> conv(const OnnxInts& weights, const Attributes& att
 constexpr auto kBad = ErrorCode::bad_input;
 constexpr std::int64_t kHuge = std::int64_t{1} << 62;
 
+TEST(BadOperators, Normalisations) {
+  const auto groups = [](std::int64_t count, std::int64_t elements) {
+    return one_node("GroupNormalization", {{{"s", {elements}}, {"b", {elements}}}, {}},
+                    {{"num_groups", count}});
+  };
+  expect_failures({
+      {"no groups", groups(0, 3), kBad, "0 groups of 3 channels"},
+      {"groups that do not divide", groups(2, 3), kBad, "2 groups of 3 channels"},
+      {"many groups", groups(kHuge, 3), kBad, "groups of 3 channels"},
+      {"parameters of other channels", groups(3, 4), kBad, "each of 3"},
+      {"an axis that is not there",
+       one_node("RMSNormalization", {{{"s", {8}}}, {}}, {{"axis", std::int64_t{7}}}), kBad, "axis"},
+  });
+}
+
 TEST(BadOperators, Convolutions) {
   const OnnxInts w = {4, 3, 3, 3};
   expect_failures({
