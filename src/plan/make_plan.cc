@@ -9,6 +9,7 @@
 #include "base/index.h"
 #include "base/thread_pool.h"
 #include "base/trail.h"
+#include "graph/passes/passes.h"
 #include "plan/build.h"
 #include "plan/formats.h"
 #include "plan/memory.h"
@@ -345,6 +346,11 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOp
     name_axes(*graph);
   } else if (!graph->simplified) {
     simplify(*graph);
+  }
+  if (options.simplify && !options.device && has_attention(*graph)) {
+    // Whoever else holds the graph may plan it for a device.
+    if (graph.use_count() > 1) graph = std::make_shared<Graph>(*graph);
+    fuse_attention(*graph);
   }
   auto plan = std::make_shared<Plan>();
   plan->model = graph->name;

@@ -69,6 +69,27 @@ TEST(BadOperators, Normalisations) {
   });
 }
 
+TEST(BadOperators, Attention) {
+  const auto attend = [](const OnnxInts& k, const OnnxInts& v, const Attributes& attributes = {}) {
+    return one_node("Attention", {{{"k", k}, {"v", v}}, {}}, attributes);
+  };
+  const OnnxInts k = {1, 3, 5, 8};
+  expect_failures({
+      {"heads that are not said", attend({1, 5, 24}, k), kBad, "kv_num_heads is 0"},
+      {"heads that do not divide", attend({1, 5, 24}, k, {{"kv_num_heads", std::int64_t{5}}}), kBad,
+       "kv_num_heads is 5"},
+      {"many heads", attend({1, 5, 24}, k, {{"kv_num_heads", kHuge}}), kBad, "kv_num_heads"},
+      {"rank", attend({5, 8}, {5, 8}), kBad, "rank 2"},
+      {"groups that do not divide", attend({1, 2, 5, 8}, {1, 2, 5, 8}), kBad, "do not fit"},
+      {"no heads of keys", attend({1, 0, 5, 8}, {1, 0, 5, 8}), kBad, "do not fit"},
+      {"features", attend({1, 3, 5, 7}, k), kBad, "do not fit"},
+      {"values of other keys", attend(k, {1, 3, 4, 8}), kBad, "do not fit"},
+      {"a window of -2", attend(k, k, {{"left_window_size", std::int64_t{-2}}}), kBad,
+       "windows of -2"},
+      {"a huge scale of the wrong kind", attend(k, k, {{"scale", kHuge}}), kBad, "scale"},
+  });
+}
+
 TEST(BadOperators, Convolutions) {
   const OnnxInts w = {4, 3, 3, 3};
   expect_failures({

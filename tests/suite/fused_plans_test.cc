@@ -89,6 +89,13 @@ const Net kNets[] = {
      "conv_depthwise"},
     {"depthwise, then Softplus",
      [](GraphBuilder& b) { return b.add("softplus", {depthwise(b, 33, 1)}); }, "conv_depthwise"},
+    {"attention, then a shortcut",
+     [](GraphBuilder& b) {
+       const ValueId s = b.add("matmul", {b.input({2, 3, 7, 8}), b.input({2, 3, 8, 9})});
+       const ValueId y = b.add("matmul", {b.add("softmax", {s}), b.input({2, 3, 9, 8})});
+       return b.add("add", {y, b.input({2, 3, 7, 8})});
+     },
+     "attention"},
 };
 
 TEST(FusedPlans, NothingFallsBackToTheReference) {
@@ -105,6 +112,21 @@ TEST(FusedPlans, NothingFallsBackToTheReference) {
       for (const auto& node : plan->nodes) EXPECT_NE(node.kernel, "reference");
     }
   }
+}
+
+/// Devices have no kernel for it, and the owner of a graph may plan it for one.
+TEST(FusedPlans, AttentionStaysThreeNodesInTheGraphOfTheCaller) {
+  GraphBuilder b;
+  const ValueId s = b.add("matmul", {b.input({3, 7, 8}), b.input({3, 8, 9})});
+  b.graph.outputs = {b.add("matmul", {b.add("softmax", {s}), b.input({3, 9, 8})})};
+  const auto graph = std::make_shared<Graph>(std::move(b.graph));
+  const auto plan = make_plan(graph, {});
+  ASSERT_EQ(plan->nodes.size(), 1u);
+  EXPECT_EQ(plan->nodes[0].kernel, "attention");
+  EXPECT_EQ(graph->topological_order().size(), 3u);
+  PlanOptions device;
+  device.device.emplace();
+  EXPECT_EQ(make_plan(graph, device)->nodes.size(), 3u);
 }
 
 }  // namespace

@@ -22,6 +22,12 @@ bool recognise_norms(Graph& graph);
 bool fold_affine(Graph& graph);
 bool fuse_posts(Graph& graph);
 
+/// Whether fuse_attention would change the graph.
+bool has_attention(const Graph& graph);
+/// No pass of simplify: devices have no kernel for its result, so it is make_plan's to call for a
+/// graph that is simplified. Makes `attention` of what computes it.
+bool fuse_attention(Graph& graph);
+
 /// The only node that reads the value, or kNoNode when there are more or it is a graph output.
 NodeId sole_reader(const Graph& graph, const std::vector<std::vector<NodeId>>& readers,
                    ValueId value);
