@@ -11,7 +11,7 @@
 
 #include "base/float_mode.h"
 #include "base/text.h"
-#include "base/turn.h"
+#include "base/thread_cpu.h"
 
 namespace stowage {
 
@@ -43,6 +43,8 @@ bool spin(std::chrono::nanoseconds limit, Done done) noexcept {
 }
 
 constexpr std::chrono::microseconds kSpin{50};
+/// A thread that has run no nanosecond for so long does not run.
+constexpr std::chrono::microseconds kStandsStill{10};
 
 }  // namespace
 
@@ -81,13 +83,16 @@ class ThreadPool::Team {
     gate_.store(kOpen, std::memory_order_release);
     call_.fetch_add(1);
     call_.notify_all();
-    take_tasks(0, [] { return true; });
+    take_tasks(0);
     // All tasks are taken. Who is inside has yet to finish, and nobody comes in any more.
     std::uint32_t inside = gate_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
     if (inside == 0) return;
     const auto left = [&] { return (inside = gate_.load(std::memory_order_acquire)) == 0; };
     if (spin(kSpin, left)) return;
-    while (!left()) gate_.wait(inside);
+    while (!left()) {
+      if (ThreadCpu* const helper = late()) helper->move_to(current_cpu());
+      gate_.wait(inside);
+    }
   }
 
  private:
@@ -96,36 +101,42 @@ class ThreadPool::Team {
     std::atomic<std::ptrdiff_t> left{0};  // not above 0: nothing left
     std::atomic<std::size_t> end{0};
     std::size_t begin = 0;  // of the owner
+    // Of the helper that owns it.
+    std::atomic<bool> inside{false};
+    ThreadCpu thread;
+    std::chrono::nanoseconds seen{};  // by late()
   };
 
   static constexpr std::uint32_t kOpen = std::uint32_t{1} << 31;
+
+  /// A helper that has a task and no CPU; null where all who are inside run.
+  ThreadCpu* late() noexcept {
+    const auto time_inside = [](const Share& share) {
+      return share.inside.load() ? share.thread.time() : std::chrono::nanoseconds(-1);
+    };
+    for (Share& share : shares_) share.seen = time_inside(share);
+    spin(kStandsStill, [] { return false; });
+    for (Share& share : shares_) {
+      if (share.seen.count() >= 0 && time_inside(share) == share.seen) return &share.thread;
+    }
+    return nullptr;
+  }
 
   static bool take(Share& share) noexcept {
     return share.left.load(std::memory_order_relaxed) > 0 &&
            share.left.fetch_sub(1, std::memory_order_relaxed) > 0;
   }
 
-  /// Runs tasks until none is left or `may_begin` says no; whether none is left.
-  template <class MayBegin>
-  bool take_tasks(std::size_t self, MayBegin may_begin) noexcept {
+  /// Runs tasks until none is left.
+  void take_tasks(std::size_t self) noexcept {
     Share& own = shares_[self];
-    while (may_begin()) {
-      if (!take(own)) return take_others_tasks(self, may_begin);
-      task_(context_, own.begin++);
-    }
-    return false;
-  }
-
-  template <class MayBegin>
-  bool take_others_tasks(std::size_t self, MayBegin may_begin) noexcept {
+    while (take(own)) task_(context_, own.begin++);
     for (std::size_t k = 1; k < shares_.size(); ++k) {
       Share& other = shares_[(self + k) % shares_.size()];
       while (take(other)) {
         task_(context_, other.end.fetch_sub(1, std::memory_order_relaxed) - 1);
-        if (!may_begin()) return false;
       }
     }
-    return true;
   }
 
   bool enter() noexcept {
@@ -141,25 +152,24 @@ class ThreadPool::Team {
 
   void help(std::size_t self) noexcept {
     std::uint32_t seen = 0;
-    Turn turn;
+    Share& own = shares_[self];
+    own.thread.begin();
     for (;;) {
       const auto called = [&] { return call_.load(std::memory_order_acquire) != seen; };
-      if (!spin(kSpin, called)) {
-        call_.wait(seen);
-        turn.begin();
-      }
+      if (!spin(kSpin, called)) call_.wait(seen);
       seen = call_.load(std::memory_order_acquire);
       if (stopped_.load(std::memory_order_relaxed)) return;
-      bool done = false;
-      while (!done && enter()) {
-        // On one CPU with the caller it would only take the caller's time. The kernel often wakes a
-        // thread where it was woken from.
-        if (current_cpu() == cpu_) leave_cpu(cpu_);
-        set_float_mode(float_mode_);
-        done = take_tasks(self, [&] { return turn.lasts(); });
-        if (gate_.fetch_sub(1) == 1) gate_.notify_one();
-        if (!done) turn.yield();
-      }
+      if (!enter()) continue;
+      own.inside.store(true);
+      // On one CPU with the caller it would only take the caller's time. The kernel often wakes a
+      // thread where it was woken from.
+      own.thread.move_back();
+      if (current_cpu() == cpu_) leave_cpu(cpu_);
+      set_float_mode(float_mode_);
+      take_tasks(self);
+      own.inside.store(false);
+      if (gate_.fetch_sub(1) == 1) gate_.notify_one();
+      own.thread.move_back();
     }
   }
 

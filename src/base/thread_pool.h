@@ -15,10 +15,10 @@ void expect_threads(int threads);
 /// Threads that share the tasks of a parallel region, the caller included. One region at a time.
 ///
 /// A region never waits for a thread that has not begun on it: where a core is taken by another
-/// program, the caller does the work itself, and a thread that shares its core with one gives it
-/// away between tasks (base/turn.h). Threads without work spin for some 50 microseconds,
-/// in which the next region of a model usually begins, and sleep after that.
-/// Tasks run in the caller's floating-point mode (base/float_mode.h) on every thread.
+/// program, the caller does the work itself, and where that happens within a task the caller sleeps
+/// and takes the thread to its own core (base/thread_cpu.h). Threads without work spin for some 50
+/// microseconds, in which the next region of a model usually begins, and sleep after that. Tasks
+/// run in the caller's floating-point mode (base/float_mode.h) on every thread.
 class ThreadPool {
  public:
   /// As many of `threads` as there are `cpus` for. Throws what expect_threads throws, Error(limit)
