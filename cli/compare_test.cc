@@ -13,7 +13,7 @@ namespace {
 
 Tensor vector_of(const std::vector<float>& values) {
   const std::int64_t extents[] = {static_cast<std::int64_t>(values.size())};
-  Tensor tensor(DType::f32, unnamed_shape(extents));
+  Tensor tensor(DType::f32, Shape::unnamed(extents));
   std::copy(values.begin(), values.end(), tensor.as<float>().begin());
   return tensor;
 }

@@ -94,7 +94,7 @@ std::vector<std::int64_t> array_extents(const ModelOptions& options, InputData& 
   if (!extents.has_value() && input.extents.size() == shape.extents().size() + 1) {
     std::vector<std::int64_t> with_batch = {1};
     with_batch.insert(with_batch.end(), shape.extents().begin(), shape.extents().end());
-    data.tensor->reshape(unnamed_shape(with_batch));
+    data.tensor->reshape(Shape::unnamed(with_batch));
     extents = bound();
   }
   if (extents.has_value()) return *std::move(extents);

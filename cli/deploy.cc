@@ -440,7 +440,7 @@ class Reader {
       extents.push_back(extent);
     }
     try {
-      unnamed_shape(extents);
+      Shape::unnamed(extents);
     } catch (const Error& error) {
       refuse(words.line, error.sentence());
     }

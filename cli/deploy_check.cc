@@ -97,7 +97,7 @@ Tensor read_raw(const std::string& path, DType dtype, const std::vector<std::int
     fail(ErrorCode::bad_input, "'", path, "' has ", file.size(), " bytes, but ", dtype_name(dtype),
          " ", std::span<const std::int64_t>(extents), " has ", bytes);
   }
-  Tensor tensor(dtype, unnamed_shape(extents));
+  Tensor tensor(dtype, Shape::unnamed(extents));
   file.read(0, {tensor.data(), tensor.bytes()});
   return tensor;
 }
@@ -115,7 +115,7 @@ Tensor random_tensor(const DeployedTensor& tensor, const std::vector<std::int64_
     const double unit = static_cast<double>(engine() >> 8) / (1 << 24);
     return tensor.least + unit * (tensor.most - tensor.least);
   };
-  const Shape shape = unnamed_shape(extents);
+  const Shape shape = Shape::unnamed(extents);
   if (tensor.dtype == DType::f32 || tensor.dtype == DType::f16) {
     Tensor out(DType::f32, shape);
     fill<float>(out, real);

@@ -91,7 +91,7 @@ Picture output_picture(const Tensor& output, OutputRange range, bool bgr) {
   const std::vector<std::int64_t> extents = picture_extents(output.shape());
   const std::optional<ImagePort> port = image_port(extents);
   Tensor tensor = output;
-  tensor.reshape(unnamed_shape(extents));
+  tensor.reshape(Shape::unnamed(extents));
   Picture picture = new_picture(port->width, port->height);
   picture.channels = port->channels;
   picture.pixels.resize(static_cast<std::size_t>(tensor.shape().elements()));

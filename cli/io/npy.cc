@@ -204,14 +204,6 @@ NpyHeader parse_npy_header(std::span<const std::byte> head, std::int64_t file_by
   return header;
 }
 
-Shape unnamed_shape(std::span<const std::int64_t> extents) {
-  if (extents.size() > static_cast<std::size_t>(kMaxRank)) {
-    fail(ErrorCode::limit, "the array has ", extents.size(), " axes; at most ", kMaxRank,
-         " are supported");
-  }
-  return Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents);
-}
-
 Tensor read_npy(const std::string& path, std::optional<DType> as) {
   const Trail trail("reading", path);
   const InputFile file(path);
@@ -231,7 +223,7 @@ Tensor read_npy(const std::string& path, std::optional<DType> as) {
          "the .npy file holds '|V2', two bytes without a meaning; say what they are, for example "
          "--from-dtype bf16");
   }
-  const Shape shape = unnamed_shape(header.shape);
+  const Shape shape = Shape::unnamed(header.shape);
   std::vector<Axis> axes(shape.axes().begin(), shape.axes().end());
   if (header.fortran_order) std::reverse(axes.begin(), axes.end());
   Tensor tensor(dtype, shape, Layout::row_major(axes));

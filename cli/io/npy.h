@@ -47,7 +47,4 @@ void write_npy(OutputFile& file, DType dtype, std::span<const std::int64_t> shap
 /// The start of such a file, version 1.
 std::string npy_header(DType dtype, std::span<const std::int64_t> shape);
 
-/// Axes a, b, c, ... for a tensor whose axes have no names. Throws Error(limit) above kMaxRank.
-Shape unnamed_shape(std::span<const std::int64_t> extents);
-
 }  // namespace stowage::cli

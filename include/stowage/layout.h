@@ -89,6 +89,11 @@ class Shape {
     return {axes_.data(), static_cast<std::size_t>(rank_)};
   }
 
+  /// Axes without a name of their own: a, b, c, ... in this order. Throws as the constructors do.
+  static Shape unnamed(std::span<const std::int64_t> extents);
+  /// Whether the axes are those of unnamed().
+  bool is_unnamed() const noexcept;
+
   /// Position of the axis, or -1.
   int index_of(Axis axis) const noexcept;
 

@@ -189,7 +189,8 @@ struct Port {
   Shape shape;  ///< source order
   /// In which the model has it: nchw or nhwc when the model's operators name its axes n, c, h and
   /// w in that order, whatever kind of file it comes from. none: no batch of images; names of
-  /// axes that no operator gave are letters without a meaning, and views match by position.
+  /// axes that no operator gave are letters without a meaning, and views match by position, as do
+  /// views over a, b, c, ... in this order.
   DataFormat data_format = DataFormat::none;
 };
 

@@ -20,7 +20,6 @@ namespace {
 
 namespace nb = nanobind;
 
-constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
 constexpr const char* kReadable = "scalars are bool, integers, f16, bf16, f32 and f64";
 
 struct NumpyName {
@@ -195,7 +194,8 @@ Shape shape_of(const Memory& memory, std::string_view axes) {
   }
   std::array<std::int64_t, kMaxRank> extents{};
   std::ranges::transform(memory.extents(), extents.begin(), &Extent::n);
-  return Shape(axes.empty() ? kLetters.substr(0, rank) : axes, std::span(extents).first(rank));
+  const auto given = std::span(extents).first(rank);
+  return axes.empty() ? Shape::unnamed(given) : Shape(axes, given);
 }
 
 /// That of the elements where they lie; none where no layout says it.

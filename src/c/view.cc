@@ -27,15 +27,6 @@ std::vector<Axis> axes_of(std::string_view names) {
   }
 }
 
-std::vector<Axis> letters(std::size_t count) {
-  std::vector<Axis> out;
-  for (std::size_t i = 0; i < count; ++i) {
-    const char letter = static_cast<char>('a' + i);
-    out.emplace_back(std::string_view(&letter, 1));
-  }
-  return out;
-}
-
 Shape shape_of(const stowage_view& view, std::string_view what, const Shape* whole) {
   if (view.rank < 0 || view.rank > STOWAGE_MAX_RANK) {
     fail(ErrorCode::usage, what, ": a rank of ", view.rank, " is not possible (0 to ",
@@ -43,15 +34,11 @@ Shape shape_of(const stowage_view& view, std::string_view what, const Shape* who
   }
   std::span<const std::int64_t> extents(view.extents, static_cast<std::size_t>(view.rank));
   if (view.rank == 0 && whole != nullptr) extents = whole->extents();
-  std::vector<Axis> axes;
-  if (view.axes != nullptr) {
-    axes = axes_of(view.axes);
-  } else if (whole != nullptr && whole->extents().size() == extents.size()) {
-    axes.assign(whole->axes().begin(), whole->axes().end());
-  } else {
-    axes = letters(extents.size());
+  if (view.axes != nullptr) return Shape(axes_of(view.axes), extents);
+  if (whole != nullptr && whole->extents().size() == extents.size()) {
+    return Shape(whole->axes(), extents);
   }
-  return Shape(axes, extents);
+  return Shape::unnamed(extents);
 }
 
 struct Stride {

@@ -326,7 +326,7 @@ Case random_case(Random& random, std::int64_t most) {
     std::vector<std::int64_t> extents;
     for (int i = 0; i < rank; ++i)
       extents.push_back(pick(random, {1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 25, 33, 64, 97}));
-    const Shape shape(std::string("abcdef").substr(0, static_cast<std::size_t>(rank)), extents);
+    const Shape shape = Shape::unnamed(extents);
     if (shape.elements() > most) continue;
     const DType dtype = kDTypes[random() % 4];
     Case c{

@@ -35,7 +35,7 @@ bool may_stretch(const Shape& shape, int first, int last) {
 
 Tensor stretched(const Tensor& constant, const Shape& shape, int first, int last) {
   const Ints extents(shape.extents().begin() + first, shape.extents().begin() + last);
-  Tensor out(DType::f32, Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents));
+  Tensor out(DType::f32, Shape::unnamed(extents));
   const int shift = shape.rank() - constant.shape().rank();
   const auto from = constant.as<float>();
   const auto to = out.as<float>();

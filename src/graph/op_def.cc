@@ -106,13 +106,9 @@ std::optional<float> NodeRef::float_of(std::string_view name, int i) const {
 
 void InferRef::set_output(int i, DType dtype, std::span<const std::int64_t> extents) const {
   if (!has_output(i)) return;
-  constexpr std::string_view letters = "abcdefgh";
-  if (extents.size() > letters.size()) {
-    fail(ErrorCode::limit, "rank ", extents.size(), " is over the limit of ", kMaxRank);
-  }
   Value& v = graph_->value(node().outputs[static_cast<std::size_t>(i)]);
   v.dtype = dtype;
-  v.shape = Shape(letters.substr(0, extents.size()), extents);
+  v.shape = Shape::unnamed(extents);
 }
 
 void InferRef::set_output(int i, DType dtype, std::initializer_list<std::int64_t> extents) const {

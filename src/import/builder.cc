@@ -37,7 +37,7 @@ ValueId Builder::add_input(const std::string& name, DType dtype, const Ints& ext
   Value value;
   value.name = name;
   value.dtype = dtype;
-  value.shape = plain_shape(extents);
+  value.shape = Shape::unnamed(extents);
   budget_.take_value(name, bytes_of(value));
   if (const auto known = options.known.find(name); known != options.known.end()) {
     const Tensor& tensor = known->second;

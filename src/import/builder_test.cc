@@ -28,7 +28,7 @@ class Lines {
 
   void constant(const std::string& name, const Ints& extents) {
     values_[name] = builder_.add_constant(
-        name, std::make_shared<const Tensor>(DType::f32, plain_shape(extents)));
+        name, std::make_shared<const Tensor>(DType::f32, Shape::unnamed(extents)));
   }
 
   /// `op` is one of ours; its rule is `rule`.

@@ -325,7 +325,7 @@ Tensor NcnnWeightFile::read(const NcnnWeight& weight) {
     fail(ErrorCode::bad_input, "'", file_.path(), "' is cut short: ", bytes,
          " bytes of weights should begin at byte ", at_, ", ", file_.size() - at_, " are left");
   }
-  Tensor out(DType::f32, plain_shape(weight.extents));
+  Tensor out(DType::f32, Shape::unnamed(weight.extents));
   const auto into = out.as<float>();
   if (half) {
     const std::vector<std::byte> halves = take(bytes);
@@ -369,7 +369,7 @@ NcnnTensors generated_weights(const NcnnLayer& layer, ImportBudget& budget) {
   NcnnTensors out;
   std::uint32_t state = 42;
   for (const NcnnWeight& w : weights) {
-    Tensor t(DType::f32, plain_shape(w.extents));
+    Tensor t(DType::f32, Shape::unnamed(w.extents));
     const std::int64_t terms = elements_of(w) / std::max<std::int64_t>(w.extents[0], 1);
     const float most = w.like == Like::product ? std::sqrt(3.0f / static_cast<float>(terms)) : 0.1f;
     for (float& x : t.as<float>()) {

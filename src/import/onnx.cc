@@ -357,7 +357,7 @@ template <class T>
 Tensor small_tensor(DType dtype, const std::vector<T>& from, bool scalar) {
   std::vector<std::int64_t> extents;
   if (!scalar) extents.push_back(static_cast<std::int64_t>(from.size()));
-  Tensor out(dtype, plain_shape(extents));
+  Tensor out(dtype, Shape::unnamed(extents));
   std::copy(from.begin(), from.end(), out.as<T>().begin());
   return out;
 }

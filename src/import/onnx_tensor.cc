@@ -273,7 +273,7 @@ Tensor OnnxTensor::read(const InputFile& file, const FileRange& message,
   const Trail trail("tensor", name_);
   if (external_) return read_external(file, bytes, budget);
   budget.take_value(name_, bytes);
-  Tensor out(dtype_, plain_shape(dims_));
+  Tensor out(dtype_, Shape::unnamed(dims_));
   if (data_field_ == Proto::kRawDataFieldNumber) {
     file.read(raw_offset_, {out.data(), static_cast<std::size_t>(bytes)});
   } else if (data_field_ != 0) {
@@ -293,7 +293,7 @@ Tensor OnnxTensor::read_external(const InputFile& file, std::int64_t bytes,
          external_length_ >= 0 ? std::min(left, external_length_) : left, " are there");
   }
   budget.take_value(name_, bytes);
-  Tensor out(dtype_, plain_shape(dims_));
+  Tensor out(dtype_, Shape::unnamed(dims_));
   data.read(external_offset_, {out.data(), static_cast<std::size_t>(bytes)});
   normalize_booleans(out);
   return out;

@@ -89,7 +89,7 @@ TfliteConstant read_tflite_constant(const TfliteTensor& t, ImportBudget& budget)
   if (quantized) check_quantization(t);
   const DType to = quantized ? DType::f32 : dtype;
   budget.take_value(t.name, checked_mul(elements, dtype_bytes(to)));
-  Tensor out(to, plain_shape(t.shape));
+  Tensor out(to, Shape::unnamed(t.shape));
   if (!quantized) {
     if (need > 0) std::memcpy(out.data(), t.data.data(), t.data.size());
     if (dtype == DType::boolean) {

@@ -61,15 +61,6 @@ void ImportBudget::take_entry() {
   }
 }
 
-Shape plain_shape(const std::vector<std::int64_t>& extents) {
-  constexpr std::string_view letters = "abcdefgh";
-  static_assert(letters.size() == kMaxRank);
-  if (extents.size() > letters.size()) {
-    fail(ErrorCode::limit, "rank ", extents.size(), " is over the limit of ", kMaxRank);
-  }
-  return Shape(letters.substr(0, extents.size()), extents);
-}
-
 void check_name(const std::string& name) {
   const auto bad = [] {
     fail(ErrorCode::bad_input, "a name has control characters or is not UTF-8");

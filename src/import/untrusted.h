@@ -36,9 +36,6 @@ class ImportBudget {
   std::int64_t bytes_ = 0, nodes_ = 0, entries_ = 0;
 };
 
-/// Extents with the axes a, b, c, ... Throws Error(limit) when there are more than kMaxRank.
-Shape plain_shape(const std::vector<std::int64_t>& extents);
-
 /// A name of a file: not over the limit, valid UTF-8, no control characters.
 /// Throws Error(bad_input).
 void check_name(const std::string& name);

@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::int64_t kElementLimit = std::int64_t{1} << 47;
 constexpr std::size_t kLongestText = 1000;
+constexpr std::string_view kUnnamedAxes = "abcdefgh";
+static_assert(kUnnamedAxes.size() == kMaxRank);
 
 bool is_axis_name(std::string_view name) {
   if (name.empty() || name.size() > 7) return false;
@@ -106,6 +108,21 @@ Shape Shape::parse(std::string_view source) {
     ++pos;
   }
   return Shape(axes, extents);
+}
+
+Shape Shape::unnamed(std::span<const std::int64_t> extents) {
+  if (extents.size() > kUnnamedAxes.size()) {
+    fail(ErrorCode::limit, "a shape has ", extents.size(), " axes; at most ", kMaxRank,
+         " are supported");
+  }
+  return Shape(kUnnamedAxes.substr(0, extents.size()), extents);
+}
+
+bool Shape::is_unnamed() const noexcept {
+  for (int i = 0; i < rank_; ++i) {
+    if (axis(i).name() != kUnnamedAxes.substr(static_cast<std::size_t>(i), 1)) return false;
+  }
+  return true;
 }
 
 int Shape::index_of(Axis axis) const noexcept {

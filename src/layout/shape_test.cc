@@ -2,8 +2,10 @@
 // Axis names, shapes and scalar types: what is read is printed, what is wrong is said.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <limits>
+#include <vector>
 
 #include "stowage/error.h"
 #include "stowage/layout.h"
@@ -47,6 +49,20 @@ TEST(AxisTest, OneToSevenLowerCaseLetters) {
   for (const char* name : {"", "N", "a1", "abcdefgh", "a b"}) {
     EXPECT_EQ(code_of([&] { (void)Axis(name); }), ErrorCode::usage) << name;
   }
+}
+
+TEST(ShapeTest, UnnamedAxes) {
+  EXPECT_EQ(Shape::unnamed(std::array<std::int64_t, 3>{2, 0, 5}).text(), "a=2,b=0,c=5");
+  for (const char* axes : {"", "a", "abcdefgh"}) {
+    const std::vector<std::int64_t> ones(std::string_view(axes).size(), 1);
+    EXPECT_EQ(Shape::unnamed(ones), Shape(axes, ones));
+    EXPECT_TRUE(Shape(axes, ones).is_unnamed()) << axes;
+  }
+  for (const char* axes : {"b", "ba", "abd", "nchw", "abcdefgx"}) {
+    const std::vector<std::int64_t> ones(std::string_view(axes).size(), 1);
+    EXPECT_FALSE(Shape(axes, ones).is_unnamed()) << axes;
+  }
+  EXPECT_EQ(code_of([] { Shape::unnamed(std::vector<std::int64_t>(9, 1)); }), ErrorCode::limit);
 }
 
 TEST(ShapeTest, TextReadsBack) {

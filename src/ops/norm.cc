@@ -37,7 +37,7 @@ void infer_instance(const InferRef& node) {
 Rewritten with_parameters(const NodeRef& node, AxisRange axes, std::vector<float> scale,
                           std::span<const float> bias, const ScaleShift& by) {
   const auto extents = node.shape(0).extents().subspan(at(axes.first), at(axes.last - axes.first));
-  const Shape shape(std::string_view("abcdefgh").substr(0, extents.size()), extents);
+  const Shape shape = Shape::unnamed(extents);
   Rewritten out{node.attrs()};
   const auto set = [&](int input, std::span<const float> data) {
     Tensor t = vector_tensor(data);

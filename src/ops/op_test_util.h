@@ -33,7 +33,7 @@ namespace stowage::op_test {
 /// A row-major tensor with the given elements.
 template <class T>
 Tensor tensor_of(DType dtype, const Ints& extents, const std::vector<T>& elements) {
-  Tensor t(dtype, Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents));
+  Tensor t(dtype, Shape::unnamed(extents));
   std::ranges::copy(elements, t.as<T>().begin());
   return t;
 }
@@ -80,7 +80,7 @@ struct OpCase {
 
 inline Tensor random_tensor(DType dtype, const Ints& extents, float lo, float hi,
                             std::mt19937& random) {
-  Tensor t(dtype, Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents));
+  Tensor t(dtype, Shape::unnamed(extents));
   std::uniform_real_distribution<float> real(lo, hi);
   const auto fill = [&]<class T>(T) {
     for (T& x : t.as<T>()) x = static_cast<T>(real(random));

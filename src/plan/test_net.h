@@ -23,13 +23,13 @@ class Net {
   ValueId input(std::initializer_list<std::int64_t> extents, std::string name = "x") {
     Value v;
     v.name = std::move(name);
-    v.shape = Shape(std::string("abcdefgh").substr(0, extents.size()), extents);
+    v.shape = Shape::unnamed(extents);
     graph_->inputs.push_back(graph_->add_value(std::move(v)));
     return graph_->inputs.back();
   }
 
   ValueId weights(std::initializer_list<std::int64_t> extents) {
-    const Shape shape(std::string("abcdefgh").substr(0, extents.size()), extents);
+    const Shape shape = Shape::unnamed(extents);
     return graph_->add_constant("w" + std::to_string(graph_->value_count()),
                                 Tensor(DType::f32, shape));
   }

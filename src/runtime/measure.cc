@@ -16,10 +16,6 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-Shape plain_shape(const Ints& extents) {
-  return Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents);
-}
-
 }  // namespace
 
 double measure_us(const std::function<void()>& work) {
@@ -42,12 +38,12 @@ double measure_us(const std::function<void()>& work) {
   return samples[samples.size() / 4];
 }
 
-Tensor plain_tensor(const Ints& extents) { return Tensor(DType::f32, plain_shape(extents)); }
+Tensor plain_tensor(const Ints& extents) { return Tensor(DType::f32, Shape::unnamed(extents)); }
 
 ValueId SmallGraph::input(const Ints& extents) {
   Value v;
   v.name = text("x", graph_->inputs.size());
-  v.shape = plain_shape(extents);
+  v.shape = Shape::unnamed(extents);
   graph_->inputs.push_back(graph_->add_value(std::move(v)));
   return graph_->inputs.back();
 }

@@ -18,7 +18,22 @@ namespace stowage {
 
 namespace {
 
-bool has_axis(const Shape& shape, Axis axis) { return shape.index_of(axis) >= 0; }
+/// Whether `to` has the axes of `from`, all of them or those that are longer than 1.
+bool has_axes(const Shape& to, const Shape& from, bool all) {
+  for (int i = 0; i < from.rank(); ++i) {
+    if ((all || from[i] != 1) && to.index_of(from.axis(i)) < 0) return false;
+  }
+  return true;
+}
+
+/// Whether the names of a view's axes say which of the port's they are. a, b, c, ... do not: that
+/// the other shape has a c, too, is chance. A view may still have a port's letters in another
+/// order.
+bool named_alike(const Shape& from, const Shape& to) {
+  const bool unnamed = from.rank() == to.rank() && to.is_unnamed();
+  if (from.rank() == to.rank() && from.is_unnamed()) return unnamed;
+  return has_axes(to, from, unnamed) && has_axes(from, to, unnamed);
+}
 
 /// The view's mapping over the port's axis names: by name where the names agree, else by
 /// position. Extents must be the port's.
@@ -28,10 +43,7 @@ Mapping over_port_axes(const Mapping& view, const Port& port) {
     fail(ErrorCode::bad_input, "'", port.name, "' has the shape ", to.text(), ", not ",
          from.text());
   };
-  bool by_name = true;
-  for (int i = 0; i < from.rank(); ++i) by_name &= from[i] == 1 || has_axis(to, from.axis(i));
-  for (int i = 0; i < to.rank(); ++i) by_name &= to[i] == 1 || has_axis(from, to.axis(i));
-  if (by_name) {
+  if (named_alike(from, to)) {
     for (int i = 0; i < from.rank(); ++i) {
       const int j = to.index_of(from.axis(i));
       if (j >= 0 && to[j] != from[i]) refuse();

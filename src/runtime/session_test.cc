@@ -2,6 +2,7 @@
 // Sessions: what they refuse, what several of them share.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
@@ -155,6 +156,62 @@ TEST(Session, ReadsConstPixels) {
   session.set_input(0,
                     {DType::u8, session.inputs()[0].shape, Layout::parse("NHWC"), pixels.data()});
   session.run();
+}
+
+/// a, b, c, ... say no more of a view's axes, or a port's, than that nobody named them, though the
+/// other may have a c somewhere else. A port's letters in another order do.
+TEST(Session, LettersInOrderAreNoNames) {
+  GraphBuilder net;
+  const ValueId volume = net.input({1, 1, 6, 1, 1}), rows = net.input({1, 2, 2, 2});
+  const ValueId plain = net.input({1, 1, 6, 1, 1}), grid = net.input({2, 2});
+  Attributes channels_second;
+  channels_second.set("perm", Ints{0, 3, 1, 2});
+  const ValueId product = net.add("matmul", {net.constant({3, 2}), rows});
+  const ValueId image = net.add("transpose", {product}, channels_second);
+  Tensor one(DType::f32, Shape::unnamed(Ints{1, 1, 1, 1, 1}));
+  one.as<float>()[0] = 1;
+  net.graph.outputs = {net.add("relu", {volume}),
+                       net.add("relu", {rows}),
+                       net.add("relu", {plain}),
+                       net.add("relu", {grid}),
+                       net.add("conv", {volume, net.graph.add_constant("one", std::move(one))}),
+                       net.add("conv", {image, net.constant({1, 2, 1, 1})})};
+  Session session(make_plan(std::make_shared<Graph>(std::move(net.graph))));
+
+  struct Case {
+    int port;
+    const char *axes, *given_axes, *taken_axes;
+    std::vector<float> given, taken;
+  };
+
+  const std::vector<float> four = {1, 2, 3, 4}, six = {1, 2, 3, 4, 5, 6};
+  const std::vector<float> eight = {1, 2, 3, 4, 5, 6, 7, 8};
+  const char* const letters = "a=1,b=1,c=6,d=1,e=1";
+  const char* const names = "n=1,c=1,d=6,h=1,w=1";
+  const Case cases[] = {
+      {0, names, letters, letters, six, six},
+      {1, "a=1,b=2,d=2,c=2", "a=1,b=2,c=2,d=2", "a=1,b=2,c=2,d=2", eight, eight},
+      {1, "a=1,b=2,d=2,c=2", "a=1,b=2,c=2,d=2", "a=1,b=2,d=2,c=2", eight, eight},
+      {1, "a=1,b=2,d=2,c=2", "b=2,a=1,c=2,d=2", "a=1,b=2,d=2,c=2", eight, {1, 3, 2, 4, 5, 7, 6, 8}},
+      {2, letters, names, names, six, six},
+      {3, "a=2,b=2", "x=2,y=2", "y=2,x=2", four, four},
+      {3, "a=2,b=2", "b=2,a=2", "a=2,b=2", four, {1, 3, 2, 4}},
+  };
+  for (int i = 0; i < 4; ++i) {
+    session.set_input(
+        i, Tensor(DType::f32, session.inputs()[static_cast<std::size_t>(i)].shape).view());
+  }
+  for (const Case& c : cases) {
+    const Shape& shape = session.inputs()[static_cast<std::size_t>(c.port)].shape;
+    EXPECT_EQ(shape.text(), c.axes);
+    Tensor given(DType::f32, Shape::parse(c.given_axes)),
+        taken(DType::f32, Shape::parse(c.taken_axes));
+    std::copy(c.given.begin(), c.given.end(), given.as<float>().begin());
+    session.set_input(c.port, given.view());
+    session.run();
+    session.read_output(c.port, taken.mutable_view());
+    EXPECT_TRUE(std::ranges::equal(taken.as<float>(), c.taken)) << c.axes << " <- " << c.given_axes;
+  }
 }
 
 }  // namespace

@@ -355,7 +355,7 @@ TEST(BadModels, Tensors) {
       {"huge dims, tiny data", weight(Proto::UINT8, {big}, int32s({1})), ErrorCode::bad_input,
        "brings 1 bytes"},
       {"rank 9", weight(Proto::FLOAT, {1, 1, 1, 1, 1, 1, 1, 1, 1}, raw(4)), ErrorCode::limit,
-       "limit of 8"},
+       "9 axes; at most 8"},
       {"rank 1000", weight(Proto::FLOAT, OnnxInts(1000, 1), raw(4)), ErrorCode::limit, "dims"},
       {"strings", weight(Proto::STRING, {1}, [](Proto& t) { t.add_string_data("s"); }),
        ErrorCode::unsupported, "tensor 'w' holds strings"},

@@ -182,7 +182,7 @@ TEST(BadOperators, AxesAndShapes) {
       {"reshape, -2", with_ints("Reshape", {-2, 4}), kBad, "-2"},
       {"reshape, overflow", with_ints("Reshape", {kHuge, kHuge, -1}), ErrorCode::limit, ""},
       {"reshape, rank 9", with_ints("Reshape", {1, 1, 1, 1, 1, 1, 1, 1, 192}), ErrorCode::limit,
-       "rank 9"},
+       "9 axes; at most 8"},
       {"expand", with_ints("Expand", {5, 8, 7}), kBad, "do not broadcast"},
       {"expand, huge", with_ints("Expand", {kHuge, 1, 1, 1, 1}), ErrorCode::limit, ""},
       {"tile", with_ints("Tile", {2}), kBad, "repeat"},

@@ -30,14 +30,14 @@ class GraphBuilder {
   ValueId input(const Ints& extents) {
     Value v;
     v.name = "x" + std::to_string(graph.inputs.size());
-    v.shape = shape_of(extents);
+    v.shape = Shape::unnamed(extents);
     graph.inputs.push_back(graph.add_value(v));
     return graph.inputs.back();
   }
 
   ValueId constant(const Ints& extents) {
     return graph.add_constant("k" + std::to_string(graph.value_count()),
-                              random_tensor(shape_of(extents), random));
+                              random_tensor(Shape::unnamed(extents), random));
   }
 
   ValueId add(std::string_view op, std::vector<ValueId> inputs, Attributes attrs = {}) {
@@ -105,11 +105,6 @@ class GraphBuilder {
   }
 
   std::size_t live() const { return graph.topological_order().size(); }
-
- private:
-  static Shape shape_of(const Ints& extents) {
-    return Shape(std::string_view("abcd").substr(0, extents.size()), extents);
-  }
 };
 
 }  // namespace stowage

@@ -21,10 +21,6 @@ constexpr double kSmallest = 1e-3, kLargest = 1e3;
 /// Noise behind a node, and where it has grown too large, over the largest magnitude.
 constexpr double kNoise = 0x1p-20, kMostNoise = kTolerance / 5;
 
-Shape shape_of(const Ints& extents) {
-  return Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents);
-}
-
 double largest(std::span<const float> list) {
   double out = 0;
   for (const float x : list) {
@@ -108,7 +104,7 @@ ValueId Builder::input(const Ints& extents, DType dtype) {
   k.exact = true;
   if (k.elements() > kMostElements[large]) throw Reject();
   for (int set = 0; set < kInputSets; ++set) {
-    Tensor t(dtype, shape_of(extents));
+    Tensor t(dtype, Shape::unnamed(extents));
     if (dtype == DType::f32) {
       for (float& x : t.as<float>()) x = real(-1.5f, 1.5f);
     } else if (dtype == DType::u8) {
@@ -123,7 +119,7 @@ ValueId Builder::input(const Ints& extents, DType dtype) {
   Value v;
   v.name = text("x", graph.inputs.size());
   v.dtype = dtype;
-  v.shape = shape_of(extents);
+  v.shape = Shape::unnamed(extents);
   const ValueId id = graph.add_value(std::move(v));
   graph.inputs.push_back(id);
   known_.push_back(std::move(k));
@@ -142,20 +138,20 @@ ValueId Builder::constant(Tensor tensor) {
 }
 
 ValueId Builder::constant(const Ints& extents, float lo, float hi) {
-  Tensor t(DType::f32, shape_of(extents));
+  Tensor t(DType::f32, Shape::unnamed(extents));
   for (float& x : t.as<float>()) x = real(lo, hi);
   return constant(std::move(t));
 }
 
 ValueId Builder::scalar(float value) {
   static constexpr int kRanks[] = {0, 0, 1};
-  Tensor t(DType::f32, shape_of(Ints(idx(one_of(kRanks)), 1)));
+  Tensor t(DType::f32, Shape::unnamed(Ints(idx(one_of(kRanks)), 1)));
   t.as<float>()[0] = value;
   return constant(std::move(t));
 }
 
 ValueId Builder::ints(const Ints& list) {
-  Tensor t(DType::i64, shape_of({std::ssize(list)}));
+  Tensor t(DType::i64, Shape("a", {std::ssize(list)}));
   std::copy(list.begin(), list.end(), t.as<std::int64_t>().begin());
   return constant(std::move(t));
 }

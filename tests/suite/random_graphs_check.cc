@@ -169,7 +169,9 @@ Mapping mapping_of(const Tensor& t, LayoutDraw::Names names) {
   if (names == LayoutDraw::Names::another_order) {
     std::ranges::reverse(axes);
     std::ranges::reverse(extents);
-    return {t.layout(), Shape(axes, extents), size};
+    const Shape reversed(axes, extents);
+    // a, b, c, ... would be matched by position.
+    return reversed.is_unnamed() ? t.mapping() : Mapping(t.layout(), reversed, size);
   }
   if (names == LayoutDraw::Names::other) {
     std::vector<Axis> others;

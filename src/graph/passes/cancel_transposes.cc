@@ -37,10 +37,6 @@ Ints before(const Ints& perm, std::span<const std::int64_t> after) {
   return out;
 }
 
-Shape plain(const Ints& extents) {
-  return Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents);
-}
-
 bool merge(Graph& graph, NodeId second) {
   const NodeId first = transpose_of(graph, graph.node(second).inputs[0]);
   const Ints outer = perm_of(graph, second);
@@ -84,7 +80,7 @@ Tensor untransposed(const Tensor& t, const Ints& perm) {
   Ints padded(perm.size() - idx(t.shape().rank()), 1);
   padded.insert(padded.end(), t.shape().extents().begin(), t.shape().extents().end());
   const Ints extents = before(perm, padded);
-  Tensor out(t.dtype(), plain(extents));
+  Tensor out(t.dtype(), Shape::unnamed(extents));
   const auto size = idx(dtype_bytes(t.dtype()));
   Ints strides(perm.size(), 1);  // of `out`, in the order of its own axes
   for (std::size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * extents[i];

@@ -185,7 +185,7 @@ std::vector<Producer> producers(const std::vector<float>& x) {
 
 /// `values` along the last axis of images, along the rows of matrices, the same in every channel.
 Tensor spread(const Ints& extents, const std::vector<float>& values) {
-  Tensor t(DType::f32, Shape(std::string_view("abcdefgh").substr(0, extents.size()), extents));
+  Tensor t(DType::f32, Shape::unnamed(extents));
   const auto n = std::ssize(values), channels = t.shape().elements() / n;
   for (std::int64_t i = 0; i < t.shape().elements(); ++i) {
     t.as<float>()[static_cast<std::size_t>(i)] =

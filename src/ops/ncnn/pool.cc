@@ -63,8 +63,7 @@ ValueId adapt(ImportNode& node, const Pool& pool, ValueId x, int axis, std::int6
   Ints weighted(at(node.shape(x).rank()) + 1, 1);
   weighted[at(axis)] = out;
   weighted[at(axis) + 1] = length;
-  Tensor weights(DType::f32,
-                 Shape(std::string_view("abcdefgh").substr(0, weighted.size()), weighted));
+  Tensor weights(DType::f32, Shape::unnamed(weighted));
   for (std::int64_t i = 0; i < out; ++i) {
     const std::int64_t begin = i * in / out, count = ceil_div((i + 1) * in, out) - begin;
     for (std::int64_t k = 0; k < length; ++k) {
