@@ -121,6 +121,34 @@ inline HWY_ATTR void apply_posts(const BoundPosts& posts, const PostTile& tile) 
   }
 }
 
+/// Results lie flat where the pixels of few channels stand one behind the other, and a vector holds
+/// the channels of several. What belongs to each channel then is repeated for N of them, a pixel
+/// first.
+template <std::int64_t N>
+HWY_INLINE void repeat_channels(const float* from, std::int64_t channels, float (&to)[N]) {
+  for (std::int64_t i = 0; i < N; ++i) to[i] = from[i % channels];
+}
+
+/// Likewise the operands of posts that belong to channels; they lie in `repeated` from then on.
+template <std::int64_t N>
+HWY_INLINE void repeat_operands(const BoundPosts& posts, std::int64_t channels,
+                                float (&repeated)[kMostPosts][N], const float** operands) {
+  for (int i = 0; i < posts.count; ++i) {
+    const Post& post = posts.list[idx(i)];
+    if (operands[i] == nullptr || post.broadcast != Post::Broadcast::channel) continue;
+    repeat_channels(operands[i], channels, repeated[i]);
+    operands[i] = repeated[i];
+  }
+}
+
+/// apply_posts on vectors of flat results, a pixel first, which begin at `at` in operands that lie
+/// as the result does.
+HWY_INLINE void apply_flat_posts(const BoundPosts& posts, float* values, int vectors,
+                                 const float* const* operands, std::int64_t at) {
+  const std::int64_t first = 0;
+  apply_posts(posts, {values, &first, kLanes, 1, vectors, operands, &at, kLanes});
+}
+
 }  // namespace stowage::HWY_NAMESPACE
 
 HWY_AFTER_NAMESPACE();

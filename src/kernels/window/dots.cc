@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "base/index.h"
 #include "base/thread_pool.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -60,11 +59,6 @@ constexpr int kTile = std::min(8, (kLanes >= 16 ? 24 : 12) / O);
 
 /// Results of a tile, one behind the other as they lie in the output, in whole vectors.
 constexpr std::int64_t kMostResults = 32;
-
-/// What belongs to each output channel, for the results of a tile.
-void repeat(const float* from, std::int64_t outputs, float* to) {
-  for (std::int64_t i = 0; i < kMostResults; ++i) to[i] = from[i % outputs];
-}
 
 /// A row of output pixels, and the rows of the input under it with their weights.
 struct Line {
@@ -142,7 +136,7 @@ HWY_INLINE void finish(const Line& line, std::int64_t x, const V (&sums)[P][O]) 
     add_lanes(sum(i), sum(i + 1), sum(i + 2), sum(i + 3), values + i);
   }
   const bool adds = posts.adds && line.operands[0] != nullptr;
-  const std::int64_t at = x * O, first = 0;
+  const std::int64_t at = x * O;
   float* const to = line.out + at;
   const bool more = posts.in_registers < posts.count;
   const auto store = [&](std::int64_t i, V y) HWY_ATTR {
@@ -159,7 +153,7 @@ HWY_INLINE void finish(const Line& line, std::int64_t x, const V (&sums)[P][O]) 
     more ? hn::Store(y, kTag, values + i) : store(i, y);
   }
   if (!more) return;
-  apply_posts(posts, {values, &first, kLanes, 1, kVectors, line.operands, &at, kLanes});
+  apply_flat_posts(posts, values, kVectors, line.operands, at);
   for (std::int64_t i = 0; i < kVectors * kLanes; i += kLanes) {
     store(i, hn::Load(kTag, values + i));
   }
@@ -250,15 +244,10 @@ void run_row(const Dots& dots, const DotsCall& call, std::int64_t row) {
   line.out = call.out + at;
   constexpr float kNone[kMostOutputs] = {};
   HWY_ALIGN float bias[kMostResults];
-  repeat(call.bias == nullptr ? kNone : call.bias, f.out_channels, bias);
+  repeat_channels(call.bias == nullptr ? kNone : call.bias, f.out_channels, bias);
   line.bias = bias;
   HWY_ALIGN float repeated[kMostPosts][kMostResults];
-  for (int i = 0; i < dots.posts.count; ++i) {
-    const Post& post = dots.posts.list[idx(i)];
-    if (line.operands[i] == nullptr || post.broadcast != Post::Broadcast::channel) continue;
-    repeat(line.operands[i], f.out_channels, repeated[i]);
-    line.operands[i] = repeated[i];
-  }
+  repeat_operands(dots.posts, f.out_channels, repeated, line.operands);
   line_of<kMostOutputs>(line);
 }
 #else

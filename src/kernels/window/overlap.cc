@@ -66,24 +66,18 @@ void finish_run(const BoundPosts& posts, const float* const* operands, std::int6
   const std::int64_t step = std::max<std::int64_t>(kFloats / outputs, 1) * outputs;
   HWY_ALIGN float values[kFloats] = {}, repeated[kMostPosts][kFloats];
   const float* of[kMostPosts];
-  for (int i = 0; i < posts.count; ++i) {
-    of[i] = operands[i];
-    const Post& post = posts.list[idx(i)];
-    if (of[i] == nullptr || post.broadcast != Post::Broadcast::channel) continue;
-    for (std::int64_t k = 0; k < kFloats; ++k) repeated[i][k] = of[i][k % outputs];
-    of[i] = repeated[i];
-  }
+  std::copy_n(operands, posts.count, of);
+  repeat_operands(posts, outputs, repeated, of);
   const bool adds = posts.adds && operands[0] != nullptr;
   for (std::int64_t begin = 0; begin < n; begin += step) {
-    const std::int64_t count = std::min(n - begin, step), first = 0;
+    const std::int64_t count = std::min(n - begin, step);
     for (std::int64_t i = 0; i < count; i += kLanes) {
       V y = load_first(kTag, to + begin + i, std::min(count - i, kLanes));
       if (adds) y = hn::Add(y, hn::LoadU(kTag, operands[0] + begin + i));
       if (posts.clips) y = clip(y, hn::Set(kTag, posts.lo), hn::Set(kTag, posts.hi));
       hn::Store(y, kTag, values + i);
     }
-    const int vectors = static_cast<int>(ceil_div(count, kLanes));
-    apply_posts(posts, {values, &first, kLanes, 1, vectors, of, &begin, kLanes});
+    apply_flat_posts(posts, values, static_cast<int>(ceil_div(count, kLanes)), of, begin);
     for (std::int64_t i = 0; i < count; i += kLanes) {
       store_first(kTag, hn::Load(kTag, values + i), std::min(count - i, kLanes), to + begin + i);
     }
