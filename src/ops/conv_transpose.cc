@@ -139,35 +139,39 @@ ConvTransposeParams params_of(const OfferRequest& request, bool blocked) {
   return params;
 }
 
-double flops_of(const NodeRef& node, const ConvTransposeParams& params) {
-  return 2.0 * static_cast<double>(node.shape(0).elements()) *
-         static_cast<double>(params.out_channels * params.w.taps());
+/// What the offers of all its kernels are alike in; `weights` is where theirs lie.
+Offer offer_of(const OfferRequest& request, const KernelDef& kernel,
+               const ConvTransposeParams& params, const Layout& weights) {
+  const NodeRef& node = request.node;
+  const std::int64_t lanes = tile_lanes();
+  const auto lies = [&](const Shape& shape) {
+    return params.blocked ? Layout::blocked(shape, 1, static_cast<int>(lanes))
+                          : channels_last(shape);
+  };
+  Offer o;
+  o.call = {kernel, params};
+  o.in.resize(node.node().inputs.size());
+  o.in[0] = lies(node.shape(0));
+  o.in[1] = weights;
+  if (params.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
+  o.out = {lies(node.output().shape)};
+  add_post_layouts(node, o.out[0].layout, lanes, o.in);
+  o.flops = 2.0 * static_cast<double>(node.shape(0).elements()) *
+            static_cast<double>(params.out_channels * params.w.taps());
+  return o;
 }
 
-void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers) {
-  const NodeRef& node = request.node;
-  const Shape& x = node.shape(0);
-  const Shape& k = node.shape(1);
-  const Shape& y = node.output().shape;
-  const std::int64_t lanes = tile_lanes(), group = node.attrs().integer("group", 1);
-  const std::int64_t group_in = k[0] / group, group_out = k[1];
-  if (blocked && group > 1 && (group_in % lanes != 0 || group_out % lanes != 0)) return;
-  if (!blocked && group_in > kZeroRun) return;
-
+/// A convolution for each phase of the output.
+void offer_phases(const OfferRequest& request, bool blocked, std::vector<Offer>& offers) {
   const ConvTransposeParams params = params_of(request, blocked);
+  const std::int64_t lanes = tile_lanes();
+  const bool whole = params.in_channels % lanes == 0 && params.out_channels % lanes == 0;
+  if (blocked && params.group > 1 && !whole) return;
+  if (!blocked && params.in_channels > kZeroRun) return;
   const auto work = conv_transpose_work(params);
   if (!work) return;
-
-  Offer o;
-  o.call = {blocked ? kConvTransposeBlocked : kConvTransposeChannelsLast, params};
-  o.in.resize(node.node().inputs.size());
-  const int block = static_cast<int>(lanes);
-  o.in[0] = blocked ? Layout::blocked(x, 1, block) : channels_last(x);
-  o.in[1] = conv_transpose_weights_layout(k, params);
-  if (params.bias >= 0) o.in[2] = padded_vector(node.shape(2), lanes);
-  o.out = {blocked ? Layout::blocked(y, 1, block) : channels_last(y)};
-  add_post_layouts(node, o.out[0].layout, lanes, o.in);
-  o.flops = flops_of(node, params);
+  Offer o = offer_of(request, blocked ? kConvTransposeBlocked : kConvTransposeChannelsLast, params,
+                     conv_transpose_weights_layout(request.node.shape(1), params));
   o.efficiency = work->efficiency();
   offers.push_back(std::move(o));
 }
@@ -175,21 +179,10 @@ void offer(const OfferRequest& request, bool blocked, std::vector<Offer>& offers
 /// Few output channels, with the channels last.
 void offer_overlap(const OfferRequest& request, std::vector<Offer>& offers) {
   const NodeRef& node = request.node;
-  const Shape& x = node.shape(0);
-  const Shape& k = node.shape(1);
-  const Shape& y = node.output().shape;
   const ConvTransposeParams params = params_of(request, false);
   if (node.input(1).constant == nullptr || !overlap_fits(params)) return;
   const OverlapWork work = overlap_work(params);
-  Offer o;
-  o.call = {kConvTransposeOverlap, params};
-  o.in.resize(node.node().inputs.size());
-  o.in[0] = channels_last(x);
-  o.in[1] = Layout::row_major(k);
-  if (params.bias >= 0) o.in[2] = padded_vector(node.shape(2), tile_lanes());
-  o.out = {channels_last(y)};
-  add_post_layouts(node, o.out[0].layout, tile_lanes(), o.in);
-  o.flops = flops_of(node, params);
+  Offer o = offer_of(request, kConvTransposeOverlap, params, Layout::row_major(node.shape(1)));
   o.efficiency = work.efficiency;
   o.extra_bytes = o.extra_weight_bytes = work.extra_bytes;
   o.scratch_bytes = work.scratch_bytes;
@@ -204,8 +197,8 @@ void offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
   if (request.target.device) offer_device_conv_transpose(request, out);
   if (request.target.lanes != tile_lanes()) return;
-  offer(request, true, out);
-  offer(request, false, out);
+  offer_phases(request, true, out);
+  offer_phases(request, false, out);
   offer_overlap(request, out);
 }
 
