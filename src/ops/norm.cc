@@ -12,6 +12,7 @@
 #include "ops/elements.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/ncnn/rules.h"
+#include "ops/norm/norm_rules.h"
 #include "ops/scale_shift/scale_shift.h"
 #include "ops/shapes.h"
 
@@ -106,12 +107,6 @@ void instance_reference(const ReferenceArgs& args) {
       }
     }
   });
-}
-
-Ints axes_from(int first, int rank) {
-  Ints axes;
-  for (int i = first; i < rank; ++i) axes.push_back(i);
-  return axes;
 }
 
 constexpr const KernelDef* kInstanceNormKernels[] = {&kInstanceNorm};
@@ -319,8 +314,7 @@ void lrn_offers(const OfferRequest& request, std::vector<Offer>& out) {
   }
 }
 
-/// ONNX's, of groups of channels: those of instance_norm. Scale and bias are of groups before
-/// version 21, of channels from then on.
+/// ONNX's. Scale and bias are of groups before version 21, of channels from then on.
 void import_group_norm(ImportNode& node) {
   node.expect(3, 3);
   const Shape x = node.shape(node.in(0));
@@ -329,21 +323,12 @@ void import_group_norm(ImportNode& node) {
   if (groups < 1 || x[1] % groups != 0) {
     fail(ErrorCode::bad_input, groups, " groups of ", x[1], " channels");
   }
-  const NamedAttribute epsilon{"epsilon", node.attrs.real("epsilon", 1e-5f)};
-  const Ints extents(x.extents().begin(), x.extents().end());
-  const std::int64_t each = x[0] == 0 ? 0 : x.elements() / (x[0] * groups);
-  const ValueId in_groups = node.reshape(node.in(0), {x[0], groups, each});
   const bool of_groups = node.version < 21;
-  const auto same = [&](float v) {
-    return node.constant(vector_tensor(std::vector<float>(at(groups), v)));
-  };
-  const ValueId y = node.reshape(
-      node.emit("instance_norm",
-                {in_groups, of_groups ? node.in(1) : same(1), of_groups ? node.in(2) : same(0)},
-                {epsilon}),
-      extents);
+  const ValueId y =
+      normalise_groups(node, node.in(0), x[0], groups, node.attrs.real("epsilon", 1e-5f),
+                       of_groups ? node.in(1) : kNoValue, of_groups ? node.in(2) : kNoValue);
   if (of_groups) return node.out(y);
-  Ints channels(extents.size() - 1, 1);
+  Ints channels(at(x.rank()) - 1, 1);
   channels[0] = x[1];
   for (const int i : {1, 2}) {
     if (node.shape(node.in(i)).elements() != x[1]) {
@@ -358,15 +343,9 @@ void import_group_norm(ImportNode& node) {
 /// ONNX's: x / sqrt(mean(x^2) + epsilon) * scale, the mean over the axes from `axis` on.
 void import_rms_norm(ImportNode& node) {
   node.expect(2, 2);
-  const ValueId x = node.in(0);
-  const int rank = node.shape(x).rank();
-  const ValueId mean =
-      node.emit("reduce_mean", {node.emit("mul", {x, x})},
-                {{"axes", axes_from(normal_axis(node.attrs.integer("axis", -1), rank), rank)},
-                 {"keepdims", std::int64_t{1}}});
-  const ValueId shifted =
-      node.emit("add", {mean, node.constant(node.attrs.real("epsilon", 1e-5f))});
-  const ValueId y = node.emit("div", {x, node.emit("sqrt", {shifted})});
+  const int axis = normal_axis(node.attrs.integer("axis", -1), node.shape(node.in(0)).rank());
+  const ValueId y =
+      over_root_mean_square(node, node.in(0), axis, node.attrs.real("epsilon", 1e-5f));
   node.out(node.emit("mul", {y, node.in(1)}));
 }
 

@@ -47,6 +47,13 @@ inline Ints extents_of(const Shape& shape) {
   return {shape.extents().begin(), shape.extents().end()};
 }
 
+/// first, first + 1, ..., rank - 1
+inline Ints axes_from(int first, int rank) {
+  Ints axes;
+  for (int i = first; i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+
 inline bool same_extents(const Shape& a, const Shape& b) {
   return std::ranges::equal(a.extents(), b.extents());
 }

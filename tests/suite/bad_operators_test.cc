@@ -63,6 +63,17 @@ TEST(BadOperators, Normalisations) {
       {"no groups", groups(0, 3), kBad, "0 groups of 3 channels"},
       {"groups that do not divide", groups(2, 3), kBad, "2 groups of 3 channels"},
       {"many groups", groups(kHuge, 3), kBad, "groups of 3 channels"},
+      {"many groups of no channels",
+       [] {
+         return OnnxBuilder()
+             .input("x", {4, 0, 8})
+             .weights("s", {0})
+             .weights("b", {0})
+             .node("GroupNormalization", {"x", "s", "b"}, {"y"}, {{"num_groups", kHuge}})
+             .output("y")
+             .bytes();
+       },
+       ErrorCode::limit, "a size exceeds 64 bits"},
       {"parameters of other channels", groups(3, 4), kBad, "each of 3"},
       {"an axis that is not there",
        one_node("RMSNormalization", {{{"s", {8}}}, {}}, {{"axis", std::int64_t{7}}}), kBad, "axis"},

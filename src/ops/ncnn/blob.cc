@@ -55,14 +55,6 @@ ValueId along_outer(ImportNode& node, Shape blob, ValueId v) {  // NOLINT: by va
   return node.reshape(v, extents);
 }
 
-ValueId filled(ImportNode& node, std::int64_t count, float value) {
-  const Shape shape("a", {count});
-  if (count > (std::int64_t{1} << 24)) fail(ErrorCode::limit, "a vector of ", count, " elements");
-  Tensor t(DType::f32, shape);
-  std::ranges::fill(t.as<float>(), value);
-  return node.constant(std::move(t));
-}
-
 ValueId hard_swish(ImportNode& node, ValueId x, float alpha, float beta) {
   // Files have seven digits of 1/6.
   if (std::fabs(alpha - 1.0f / 6) < 1e-6f && beta == 0.5f) return node.emit("hard_swish", {x});

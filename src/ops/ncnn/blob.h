@@ -37,9 +37,6 @@ Sizes sizes_of(const Shape& blob);
 /// value: what ImportNode::shape refers to may move when a constant is made of the vector.
 ValueId along_outer(ImportNode& node, Shape blob, ValueId v);
 
-/// A constant vector of `count` equal elements.
-ValueId filled(ImportNode& node, std::int64_t count, float value);
-
 /// y = f(x) of a layer's parameters 9 and 10: the activation that it ends with.
 ValueId activate(ImportNode& node, const NcnnParams& params, ValueId x);
 

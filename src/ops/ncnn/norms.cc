@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "ops/ncnn/blob.h"
 #include "ops/ncnn/rules.h"
+#include "ops/norm/norm_rules.h"
 #include "ops/shapes.h"
 
 namespace stowage::ncnn {
@@ -62,12 +63,6 @@ int inner_dims(const Shape& blob, std::int64_t size, bool weighted) {
   return count;
 }
 
-Ints last_axes(int rank, int count) {
-  Ints axes;
-  for (int i = rank - count; i < rank; ++i) axes.push_back(i);
-  return axes;
-}
-
 /// The weights of a layer as they stretch over the innermost `count` dims.
 ValueId inner_weight(ImportNode& node, Shape blob, int count, ValueId w) {  // NOLINT: by value
   const Ints dims = dims_of(blob);
@@ -120,12 +115,7 @@ void group_norm(ImportNode& node) {
   const std::int64_t group = p.count(0, 1, 1);
   const Ints dims = dims_of(node.shape(node.in(0)));
   if (dims[0] % group != 0) fail(ErrorCode::bad_input, group, " groups of ", dims[0], " channels");
-  const std::int64_t each = node.shape(node.in(0)).elements() / group;
-  const ValueId y = node.emit(
-      "instance_norm",
-      {node.reshape(node.in(0), {1, group, each}), filled(node, group, 1), filled(node, group, 0)},
-      {{"epsilon", p.real(2, 0.001f)}});
-  node.out(scale_channels(node, as_blob(node, y, dims)));
+  node.out(scale_channels(node, normalise_groups(node, node.in(0), 1, group, p.real(2, 0.001f))));
 }
 
 void layer_norm(ImportNode& node) {
@@ -151,9 +141,7 @@ void rms_norm(ImportNode& node) {
   const ValueId x = node.in(0);
   const Shape blob = node.shape(x);
   const int count = inner_dims(blob, p.count(0, 0), node.weight_count() > 0);
-  const ValueId mean = node.emit("reduce_mean", {node.emit("mul", {x, x})},
-                                 {{"axes", last_axes(blob.rank(), count)}, {"keepdims", kKeep}});
-  ValueId y = node.emit("div", {x, inverse_root(node, mean, p.real(1, 0.001f), 0)});
+  ValueId y = over_root_mean_square(node, x, blob.rank() - count, p.real(1, 0.001f));
   if (node.weight_count() > 0) {
     y = node.emit("mul", {y, inner_weight(node, blob, count, node.weight(0))});
   }
@@ -166,7 +154,7 @@ void mvn(ImportNode& node) {
   const NcnnParams p(node.attrs);
   const Shape blob = node.shape(node.in(0));
   if (blob.rank() < 4) fail(ErrorCode::bad_input, "its input has no channels");
-  const Ints axes = last_axes(blob.rank(), blob.rank() - (p.flag(1) ? 1 : 2));
+  const Ints axes = axes_from(p.flag(1) ? 1 : 2, blob.rank());
   const auto mean = [&](ValueId v) {
     return node.emit("reduce_mean", {v}, {{"axes", axes}, {"keepdims", kKeep}});
   };
