@@ -25,11 +25,6 @@ constexpr std::int64_t kLeastBorder = 16;
 /// long sum instead of many short ones, whose products take no longer than what is around them.
 constexpr std::int64_t kGatheredRun = 8;
 
-/// Output positions of the w axis, [begin, end).
-struct Range {
-  std::int64_t begin, end;
-};
-
 struct PixelConv {
   Window w;
   std::int64_t batch = 1, group = 1;
@@ -42,7 +37,7 @@ struct PixelConv {
   bool gathers = false;    ///< and they are copied behind each other: one tap
   Extents3 taps{1, 1, 1};  ///< of the table, or that are gathered
   /// For each tap of the w axis, where it lies inside the input.
-  std::vector<Range> inside;
+  std::vector<OutRange> inside;
   TaskGrid grid;
   int bias = -1;
 };
@@ -124,7 +119,7 @@ class TableBuilder {
             std::fill(entry, entry + length, zero_run());
             continue;
           }
-          const Range& range = c_.inside[static_cast<std::size_t>(kx)];
+          const OutRange& range = c_.inside[static_cast<std::size_t>(kx)];
           const std::int64_t begin = std::clamp<std::int64_t>(range.begin - x_, 0, length);
           const std::int64_t end = std::clamp<std::int64_t>(range.end - x_, begin, length);
           if (c_.rows && begin == end) {
@@ -228,16 +223,6 @@ void run_task(const PixelConv& c, const KernelArgs& args, std::int64_t task) noe
   }
 }
 
-/// Where both x0 + first and x0 + first + reach are inside, x0 the input under an output.
-Range inside_range(const Window& w, std::int64_t first, std::int64_t reach) {
-  const std::int64_t lo = w.pad_begin[2] - first;
-  const std::int64_t hi = w.in[2] - 1 - reach - first + w.pad_begin[2];
-  Range r{};
-  r.begin = std::min(lo > 0 ? ceil_div(lo, w.stride[2]) : 0, w.out[2]);
-  r.end = hi < 0 ? r.begin : std::clamp(hi / w.stride[2] + 1, r.begin, w.out[2]);
-  return r;
-}
-
 /// False when the window is too large for the tables.
 bool place(const ConvFacts& f, ConvEnds v, PixelConv& c) {
   const std::int64_t lanes = tile_lanes();
@@ -269,7 +254,7 @@ bool place(const ConvFacts& f, ConvEnds v, PixelConv& c) {
     const std::int64_t row_run = f.w.kernel[2] * f.in_channels;
     const std::int64_t window = f.w.kernel[0] * f.w.kernel[1] * row_run;
     const bool copied = window * kLeastBorder <= kCopyFloats;
-    const Range whole = inside_range(f.w, 0, f.w.kernel[2] - 1);
+    const OutRange whole = outputs_inside(f.w, 2, 0, f.w.kernel[2] - 1);
     const bool border = whole.begin > 0 || whole.end < f.w.out[2];
     c.rows = f.group == 1 && f.w.dilation[2] == 1 && row_run <= kZeroRun && (copied || !border);
     if (c.rows) c.taps[2] = 1;
@@ -278,7 +263,7 @@ bool place(const ConvFacts& f, ConvEnds v, PixelConv& c) {
   }
   for (std::int64_t kx = 0; kx < c.taps[2]; ++kx) {
     const std::int64_t reach = (c.rows ? f.w.kernel[2] - 1 : 0) * f.w.dilation[2];
-    c.inside.push_back(inside_range(f.w, kx * f.w.dilation[2], reach));
+    c.inside.push_back(outputs_inside(f.w, 2, kx * f.w.dilation[2], reach));
   }
   const std::int64_t taps = c.gathers ? 1 : c.taps[0] * c.taps[1] * c.taps[2];
   if (taps > kTableEntries || (!v.in_blocked && g.run > kZeroRun)) return false;

@@ -28,6 +28,7 @@ struct Dots {
   BoundPosts posts;
   int bias = -1;
   int threads = 1;
+  OutRange inside;  ///< of a row: the pixels that read no padding left and right
 
   std::int64_t rows() const { return facts.batch * facts.w.out[0] * facts.w.out[1]; }
 
@@ -194,20 +195,14 @@ void pixels(const Line& line, std::int64_t x, TapRange taps) {
 template <int O>
 void whole_line(const Line& line) {
   const Window& w = line.dots->facts.w;
-  const TapRange all{0, w.kernel[2]};
-  const auto inside = [&](std::int64_t x) { return taps_inside(w, 2, x).count() == w.kernel[2]; };
+  const OutRange inside = line.dots->inside;
+  const auto one = [&](std::int64_t x) { pixels<O, 1>(line, x, taps_inside(w, 2, x)); };
   std::int64_t x = 0;
-  while (x < w.out[2]) {
-    const TapRange taps = taps_inside(w, 2, x);
-    if (taps.count() != w.kernel[2]) {
-      pixels<O, 1>(line, x++, taps);
-    } else if (x + kTile<O> <= w.out[2] && inside(x + kTile<O> - 1)) {
-      pixels<O, kTile<O>>(line, x, all);
-      x += kTile<O>;
-    } else {
-      pixels<O, 1>(line, x++, all);
-    }
+  for (; x < inside.begin; ++x) one(x);
+  for (; x + kTile<O> <= inside.end; x += kTile<O>) {
+    pixels<O, kTile<O>>(line, x, {0, w.kernel[2]});
   }
+  for (; x < w.out[2]; ++x) one(x);
 }
 
 /// As many outputs as there are, at most O.
@@ -269,7 +264,9 @@ namespace {
 HWY_EXPORT(run_row);
 HWY_EXPORT(dots_lanes);
 
-Dots bind(const DotsParams& p) { return {p.facts, BoundPosts(p.posts), p.bias, p.threads}; }
+Dots bind(const DotsParams& p) {
+  return {p.facts, BoundPosts(p.posts), p.bias, p.threads, outputs_inside(p.facts.w, 2)};
+}
 
 void run(const Dots& dots, const KernelArgs& args) noexcept {
   DotsCall call{args.input<float>(0),

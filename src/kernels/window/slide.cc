@@ -212,11 +212,8 @@ void cut_tiles(Cut& cut) {
 
 /// How a row of output pixels is cut where the input has no padding; the same for every row.
 Cut cut_row(const Window& w) {
-  Cut cut{0, w.out[2], 0, 0, 0, 0, 0};
-  const std::int64_t reach = (w.kernel[2] - 1) * w.dilation[2];
-  const std::int64_t room = w.in[2] - 1 - reach + w.pad_begin[2];
-  cut.begin = std::min(ceil_div(w.pad_begin[2], w.stride[2]), w.out[2]);
-  cut.end = room < 0 ? cut.begin : std::clamp(room / w.stride[2] + 1, cut.begin, w.out[2]);
+  const OutRange inside = outputs_inside(w, 2);
+  Cut cut{0, w.out[2], inside.begin, inside.end, 0, 0, 0};
   cut_tiles(cut);
   return cut;
 }

@@ -16,6 +16,15 @@ TapRange taps_within(const Window& w, std::size_t axis, std::int64_t o, std::int
           std::clamp(end, std::min(begin, w.kernel[axis]), w.kernel[axis])};
 }
 
+OutRange outputs_inside(const Window& w, std::size_t axis, std::int64_t first, std::int64_t reach) {
+  const std::int64_t lo = w.pad_begin[axis] - first;
+  const std::int64_t hi = w.in[axis] - 1 - reach - first + w.pad_begin[axis];
+  OutRange r{};
+  r.begin = std::min(lo > 0 ? ceil_div(lo, w.stride[axis]) : 0, w.out[axis]);
+  r.end = hi < 0 ? r.begin : std::clamp(hi / w.stride[axis] + 1, r.begin, w.out[axis]);
+  return r;
+}
+
 std::vector<std::int64_t> count_taps(const Window& w, std::size_t axis, bool count_padding) {
   const std::int64_t lo = count_padding ? -w.pad_begin[axis] : 0;
   const std::int64_t hi = w.in[axis] + (count_padding ? w.pad_end[axis] : 0);

@@ -46,6 +46,20 @@ inline TapRange taps_inside(const Window& w, std::size_t axis, std::int64_t o) {
   return taps_within(w, axis, o, 0, w.in[axis]);
 }
 
+/// Output indices [begin, end) of an axis.
+struct OutRange {
+  std::int64_t begin, end;
+};
+
+/// Those under which both input positions at + first and at + first + reach are inside, `at` being
+/// that of the first tap.
+OutRange outputs_inside(const Window& w, std::size_t axis, std::int64_t first, std::int64_t reach);
+
+/// Those all of whose taps read the input, not its padding.
+inline OutRange outputs_inside(const Window& w, std::size_t axis) {
+  return outputs_inside(w, axis, 0, (w.kernel[axis] - 1) * w.dilation[axis]);
+}
+
 /// Of a transposed convolution: the outputs `first + j * stride` of one axis, which see the same
 /// taps, and for each of these its number and the input index of j = 0.
 struct PhaseAxis {
