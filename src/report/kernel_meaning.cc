@@ -15,6 +15,9 @@ struct Meaning {
 
 constexpr std::string_view kTaps =
                                "each tap is loaded for one operation, so that loads set the pace",
+                           kColumns =
+                               "but for squares of 3 and 5 with strides of 1 and 2 each tap "
+                               "is loaded for one operation",
                            kTransforms = "its transforms load and store beside the products",
                            kSteps = "its steps wait for each other, and each reads all weights";
 
@@ -24,7 +27,7 @@ constexpr Meaning kMeanings[] = {
     {"relabel", "moves no byte: the same bytes under another shape"},
     {"conv_blocked", "convolution that reads blocks of channels, as wide as a vector", {}, true},
     {"conv_channels_last", "convolution that reads all channels of a pixel side by side", {}, true},
-    {"conv_depthwise", "convolution in which each channel has a filter of its own", kTaps},
+    {"conv_depthwise", "convolution in which each channel has a filter of its own", kColumns},
     {"conv_dots", "convolution to a few channels, in vectors along the channels it reads"},
     {"conv_grouped", "convolution of groups of a few channels, several of which a vector holds"},
     {"conv_winograd2", "3x3 convolution by Winograd's method, in tiles of 2x2 results",
@@ -47,7 +50,7 @@ constexpr Meaning kMeanings[] = {
      "both products of attention and the softmax between them, a few rows at a time",
      {},
      true},
-    {"max_pool", "", kTaps},
+    {"max_pool", "", kColumns},
     {"average_pool", "", kTaps},
     {"max_pool_whole", "maximum over the whole plane"},
     {"average_pool_whole", "mean over the whole plane"},

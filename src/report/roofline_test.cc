@@ -123,8 +123,10 @@ TEST(Roofline, SaysWhy) {
   } cases[] = {
       {node("conv_blocked", 1e4, 0), 100, "so little work that beginning and ending it counts"},
       {pieces, 100, "moved in 1000 pieces of 400 bytes"},
-      {node("conv_depthwise", 1e7, 0), 110,
+      {node("average_pool", 1e7, 0), 110,
        "each tap is loaded for one operation, so that loads set the pace"},
+      {node("conv_depthwise", 1e7, 0), 110,
+       "but for squares of 3 and 5 with strides of 1 and 2 each tap is loaded for one operation"},
       {node("reference", 1e7, 0), 110, "plain loops: no kernel takes these layouts and types"},
       // 9 channels of two vectors of 8; 16 products for each of 64 * 3125 results; neither.
       {with_results(node("conv_blocked", 6.4e6, 0), {1, 9, 10, 10}), 110,
@@ -135,7 +137,7 @@ TEST(Roofline, SaysWhy) {
        "as the planner expects of conv_blocked for this shape"},
       {with_results(node("conv_blocked", 6.4e6, 0), {1, 64, 10, 10}), 200,
        "2.0 times what the planner expects"},
-      {node("conv_depthwise", 1e7, 0), 300,
+      {node("average_pool", 1e7, 0), 300,
        "each tap is loaded for one operation, so that loads set the pace; 3.0 times what the "
        "planner expects"},
   };
