@@ -122,14 +122,21 @@ Json result(const BenchOptions& options, const Loaded& loaded, const PlanReport&
   return json;
 }
 
+/// Two, or as many as three significant digits of a shorter time take, down to a nanosecond.
+int decimals_of(double ms) {
+  return ms > 0 ? std::clamp(2 - static_cast<int>(std::floor(std::log10(ms))), 2, 6) : 2;
+}
+
 std::string line(const Json& result, bool several) {
   std::string name = one_line(result["model"].get<std::string>());
   const int threads = result["threads"].get<int>();
   if (several) name += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
-  std::string out =
-      fmt::format("{:>20}  min = {:7.2f}  max = {:7.2f}  avg = {:7.2f}  median = {:7.2f}  ms", name,
-                  result["min_ms"].get<double>(), result["max_ms"].get<double>(),
-                  result["avg_ms"].get<double>(), result["median_ms"].get<double>());
+  const int decimals = decimals_of(result["min_ms"].get<double>());
+  std::string out = fmt::format("{:>20}", name);
+  for (const char* const key : {"min", "max", "avg", "median"}) {
+    out += fmt::format("  {} = {:7.{}f}", key, result[text(key, "_ms")].get<double>(), decimals);
+  }
+  out += "  ms";
   if (result.contains("drift_percent")) {
     out += fmt::format("  {} runs  drift = {:+.1f} %", result["runs"].get<std::size_t>(),
                        result["drift_percent"].get<double>());

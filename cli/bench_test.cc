@@ -40,6 +40,20 @@ TEST_F(Bench, SeveralNumbersOfThreads) {
   EXPECT_NE(text.find(", 2 threads  min"), std::string::npos) << text;
 }
 
+TEST_F(Bench, ShortTimesHaveThreeDigits) {
+  const std::string line = measured({});
+  for (const std::string key : {"min = ", "max = ", "avg = ", "median = "}) {
+    const std::size_t at = line.find(key);
+    ASSERT_NE(at, std::string::npos) << line;
+    std::istringstream rest(line.substr(at + key.size()));
+    std::string digits;
+    rest >> digits;
+    std::erase(digits, '.');
+    digits.erase(0, digits.find_first_not_of('0'));
+    EXPECT_GE(digits.size(), 3u) << line;
+  }
+}
+
 TEST_F(Bench, CsvHasTheNamesOfItsColumnsAndALineForEach) {
   std::istringstream lines(measured({"--threads", "1,2", "--csv"}));
   std::string names, one, two, more;
