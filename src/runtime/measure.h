@@ -18,6 +18,9 @@ namespace stowage {
 /// Others may be using the machine; what they take away is not what it can do.
 double measure_us(const std::function<void()>& work);
 
+/// What a thread reads and writes of memory, as the last level of measure_peaks(1) has it.
+double memory_gb_per_s();
+
 /// A graph made node by node.
 class SmallGraph {
  public:

@@ -10,6 +10,7 @@
 #include "base/cpus.h"
 #include "base/thread_pool.h"
 #include "kernels/peaks.h"
+#include "runtime/measure.h"
 #include "stowage/machine.h"
 
 namespace stowage {
@@ -64,7 +65,22 @@ double gb_per_s(ThreadPool& pool, std::size_t bytes) {
   return total / std::min(reading, both) / 1e9;
 }
 
+/// What no cache holds, within what a small machine has to give.
+double of_memory(ThreadPool& pool) {
+  const Caches& caches = host_caches();
+  const std::size_t cached =
+      static_cast<std::size_t>(caches.l2) * static_cast<std::size_t>(pool.threads()) +
+      static_cast<std::size_t>(caches.l3);
+  return gb_per_s(
+      pool, std::clamp<std::size_t>(2 * cached, std::size_t{64} << 20, std::size_t{512} << 20));
+}
+
 }  // namespace
+
+double memory_gb_per_s() {
+  ThreadPool pool(1, available_cpus());
+  return of_memory(pool);
+}
 
 const Peaks::Level& Peaks::level(double bytes) const {
   for (const Level& level : levels) {
@@ -80,16 +96,13 @@ Peaks measure_peaks(int threads) {
   const Caches& caches = host_caches();
   const auto l2 = static_cast<std::size_t>(caches.l2) * of;
   const auto l3 = static_cast<std::size_t>(caches.l3);
-  // Half of a cache, for others use it, too; of the L3 what no L2 holds; of memory what no cache
-  // holds, within what a small machine has to give.
-  const std::size_t beyond =
-      std::clamp<std::size_t>(2 * (l2 + l3), std::size_t{64} << 20, std::size_t{512} << 20);
+  // Half of a cache, for others use it, too; of the L3 what no L2 holds.
   Peaks peaks;
   peaks.threads = threads;
   peaks.gflops = gflops(pool);
   peaks.levels = {{"L2", l2, gb_per_s(pool, l2 / 2)},
                   {"L3", l3, gb_per_s(pool, std::max(l3 / 2, 2 * l2))},
-                  {"memory", std::numeric_limits<std::size_t>::max(), gb_per_s(pool, beyond)}};
+                  {"memory", std::numeric_limits<std::size_t>::max(), of_memory(pool)}};
   return peaks;
 }
 

@@ -123,7 +123,7 @@ Rates measure_rates() {
   wide.add("relu");
   const double bytes = 2.0 * 4 * 64 * 112 * 112;
   rates.kernel_gb_per_s = bytes / (session_us(wide.finish(), PlanOptions::Planner::source) * 1e3);
-  rates.memory_gb_per_s = measure_peaks(1).levels.back().gb_per_s;
+  rates.memory_gb_per_s = memory_gb_per_s();
   rates.cached_mb = static_cast<double>(host_caches().l3) / 2e6;  // others use it, too
   rates.gflops_per_lane = convolution_rate();
 
