@@ -78,9 +78,7 @@ void reference_as(const ReferenceArgs& args) {
   if (mask != nullptr) {
     Ints scores = extents_of(q);
     scores.back() = n;
-    mask_strides =
-        broadcast_strides(args.in[kMaskInput].mapping.shape(),
-                          Shape(std::string_view("abcdefgh").substr(0, at(rank)), scores));
+    mask_strides = broadcast_strides(args.in[kMaskInput].mapping.shape(), Shape::unnamed(scores));
   }
   Walk<3> walk(batch_extents,
                {strides_of(k), strides_of(v), Ints(mask_strides.begin(), mask_strides.end() - 2)});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every offer of many small convolutions against the reference, and the checks of infer.
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "kernels/gemm/tiles.h"
 #include "ops/conv/test_util.h"
@@ -102,6 +104,78 @@ TEST(Conv, EveryTileOfPixels) {
       }
     }
   });
+}
+
+/// Whole tiles of pixels whose taps are padding: left out where the weights are finite constants.
+TEST(Conv, MostTapsInThePadding) {
+  const ConvCase cases[] = {
+      {{1, 20, 1, 1}, {40, 20, 7, 7}, {}, {6, 6, 6, 6}},
+      {{1, 32, 2, 3}, {64, 32, 3, 3}, {}, {9, 9, 9, 9}},
+      {{2, 16, 3, 2, 9}, {32, 16, 3, 3, 3}, {}, {2, 1, 1, 2, 1, 1}},
+      {{1, 33, 5, 5}, {48, 33, 3, 3}, {1, 1}, {6, 6, 6, 6}, {6, 6}},
+      {{1, 32, 4, 14}, {32, 16, 3, 3}, {1, 1}, {3, 1, 3, 1}, {}, 2},
+  };
+  for_each_target([&] {
+    for (const ConvCase& c : cases) {
+      for (const bool constant : {true, false}) {
+        SCOPED_TRACE(name_of(c));
+        OpCase o = op_case(c);
+        o.inputs[1].constant = constant;
+        EXPECT_GT(check_offers(o), 0);
+      }
+    }
+  });
+}
+
+TEST(Conv, InfiniteWeightsMeetZerosInThePaddingWhateverTheThreads) {
+  OpCase o = op_case({{1, 32, 9, 9}, {16, 32, 3, 3}, {}, {1, 1, 1, 1}});
+  Tensor weights(DType::f32, Shape::unnamed(o.inputs[1].extents));
+  std::ranges::fill(weights.as<float>(), 1.0f);
+  weights.as<float>()[4 + 9 * 40] = INFINITY;  // the middle of a filter
+  weights.as<float>()[9 * 32 * 3] = INFINITY;  // a corner of another
+  o.inputs[1] = In::of(std::move(weights));
+  op_test::OpGraph g(o);
+  const auto row_major = [](const Shape& shape) { return std::vector{Layout::row_major(shape)}; };
+  for (Offer& offer : op_test::offers_of(g, {.lanes = tile_lanes()}, row_major)) {
+    if (offer.name() != "conv_blocked" && offer.name() != "conv_channels_last") continue;
+    complete_inputs(g.ref(), offer);
+    op_test::Buffer x(DType::f32, g.ref().shape(0), offer.in[0].layout);
+    op_test::Buffer w(DType::f32, g.ref().shape(1), offer.in[1].layout);
+    op_test::Buffer bias(DType::f32, g.ref().shape(2), offer.in[2].layout);
+    x.load(g.inputs[0]);
+    w.load(g.inputs[1]);
+    bias.load(g.inputs[2]);
+    const std::byte* const in[] = {x.data, w.data, bias.data};
+    const std::byte* const constants[] = {nullptr, w.data, bias.data};
+    op_test::Buffer y(DType::f32, g.ref().output().shape, offer.out[0].layout);
+    std::byte* const out[] = {y.data};
+    offer.call.bind({constants}).run({in, out, nullptr, nullptr});
+    // A corner that meets the zeros left of the first column is no number there.
+    const auto at = [&](std::int64_t c, std::int64_t row, std::int64_t column) {
+      return op_test::element_as_double(
+          DType::f32,
+          y.data + 4 * y.mapping.offset(std::array<std::int64_t, 4>{0, c, row, column}));
+    };
+    EXPECT_TRUE(std::isnan(at(3, 4, 0))) << op_test::offer_text(offer);
+    EXPECT_TRUE(std::isnan(at(3, 0, 4))) << op_test::offer_text(offer);
+    EXPECT_FALSE(std::isnan(at(3, 4, 4))) << op_test::offer_text(offer);
+    EXPECT_TRUE(std::isinf(at(1, 0, 0))) << op_test::offer_text(offer);
+  }
+}
+
+TEST(Conv, AllFiniteSeesEveryElement) {
+  for (const std::size_t count : {0u, 1u, 7u, 4095u, 4097u, 9000u}) {
+    std::vector<float> x(count + 1, 3e38f);
+    x[count] = INFINITY;  // behind the last
+    EXPECT_TRUE(all_finite(x.data(), static_cast<std::int64_t>(count)));
+    for (const float bad : {INFINITY, -INFINITY, std::nanf("")}) {
+      for (std::size_t i = 0; i < count; i += count / 5 + 1) {
+        x[i] = bad;
+        EXPECT_FALSE(all_finite(x.data(), static_cast<std::int64_t>(count)));
+        x[i] = -0.0f;
+      }
+    }
+  }
 }
 
 /// Rows of the window of up to eight elements are gathered behind each other.

@@ -44,6 +44,8 @@ TEST(ConvTranspose, EveryOfferMatchesTheReference) {
   const std::int64_t two = 2, three = 3, seven = 7;
   const Case cases[] = {
       {{1, 3, 5, 6}, {3, 4, 3, 3}},
+      {{2, 40, 1, 1}, {40, 64, 4, 5}},
+      {{1, 32, 1, 2}, {32, 16, 7, 7}, {{"strides", Ints{2, 2}}}},
       {{2, 17, 4, 5}, {17, 33, 4, 4}, {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
       {{1, 16, 7, 7}, {16, 64, 2, 2}, {{"strides", Ints{2, 2}}}, false},
       {{1, 5, 4, 4}, {5, 7, 2, 2}, {{"strides", Ints{3, 3}}, {"output_padding", Ints{2, 1}}}},

@@ -3,6 +3,7 @@
 #include "kernels/gemm/tiles.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "base/caches.h"
@@ -99,8 +100,13 @@ HWY_INLINE void multiply_taps(const Tile& t, V (&acc)[P][NB]) {
     const float* const* pointers = t.pixels + s.tap_begin * t.call->pixel_stride;
     for (int tap = s.tap_begin; tap < s.tap_end; ++tap, pointers += t.call->pixel_stride) {
       const float* px[P];
+      bool padding = g.skips_padding;
       STOWAGE_UNROLL
-      for (int p = 0; p < P; ++p) px[p] = pointers[p] == zero ? zero : pointers[p] + advance;
+      for (int p = 0; p < P; ++p) {
+        padding = padding && pointers[p] == zero;
+        px[p] = pointers[p] == zero ? zero : pointers[p] + advance;
+      }
+      if (padding) continue;
       const float* w =
           t.weights + o * g.w_outer + g.w_tap[static_cast<std::size_t>(tap)] + s.k_begin * row;
       std::int64_t k = s.k_begin;
@@ -510,6 +516,21 @@ std::int64_t slab_floats() noexcept {
 }
 
 const float* zero_run() noexcept { return kZeros; }
+
+bool all_finite(const float* x, std::int64_t count) noexcept {
+  // Exponents of all ones, found without a branch for each.
+  constexpr std::uint32_t kExponent = 0x7f800000;
+  constexpr std::int64_t kRun = 4096;
+  for (std::int64_t begin = 0; begin < count; begin += kRun) {
+    std::uint32_t found = 0;
+    for (std::int64_t i = begin; i < std::min(begin + kRun, count); ++i) {
+      found |=
+          static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(x[i]) & kExponent) == kExponent);
+    }
+    if (found != 0) return false;
+  }
+  return true;
+}
 
 void pixel_gemm(const PixelGemm& gemm, const PixelGemmCall& call) noexcept {
   HWY_DYNAMIC_DISPATCH(run)(gemm, call);

@@ -38,6 +38,9 @@ inline constexpr std::int64_t kZeroRun = 4096;
 /// Zeros, for a tap that falls into the padding.
 const float* zero_run() noexcept;
 
+/// No infinity and no NaN is among them: zeros times any of them are zeros.
+bool all_finite(const float* x, std::int64_t count) noexcept;
+
 /// What is the same for every call of a bound kernel. Distances are in floats.
 struct PixelGemm {
   // The sum runs over outer x taps x run; the last outer step is only last_run long.
@@ -51,6 +54,8 @@ struct PixelGemm {
   std::int64_t out_block = 0;  ///< between blocks of a pixel
   /// The last block of a pixel has room for all lanes, and tails of weights and bias are zero.
   bool out_padded = true;
+  /// Taps that fall into the padding for all pixels of a tile are left out: weights are finite.
+  bool skips_padding = false;
 
   BoundPosts posts;
   std::int64_t slab = slab_floats();  ///< weights of a panel before the next tile of pixels

@@ -302,7 +302,17 @@ std::optional<PixelConv> place(const ConvParams& p) {
   return c;
 }
 
-PixelConv bind(const ConvParams& p) { return *place(p); }
+PixelConv bind(const ConvParams& p, const BindArgs& args) {
+  PixelConv c = *place(p);
+  const Extents3 none{0, 0, 0};
+  if (const float* weights = args.constant<float>(1);
+      weights != nullptr && (c.w.pad_begin != none || c.w.pad_end != none)) {
+    const std::int64_t panels = c.gemm.panels(tile_lanes());
+    c.gemm.skips_padding =
+        all_finite(weights, c.group > 1 ? c.group * c.w_group : panels * c.gemm.w_panel);
+  }
+  return c;
+}
 
 void run(const PixelConv& c, const KernelArgs& args) noexcept {
   const std::int64_t tasks = c.batch * c.group * c.grid.blocks * c.grid.shares;

@@ -199,7 +199,15 @@ std::optional<Deconv> place(const ConvTransposeParams& p) {
   return d;
 }
 
-Deconv bind(const ConvTransposeParams& p) { return *place(p); }
+Deconv bind(const ConvTransposeParams& p, const BindArgs& args) {
+  Deconv d = *place(p);
+  const float* weights = args.constant<float>(1);
+  if (weights == nullptr || d.phases.empty()) return d;
+  const PixelGemm& gemm = d.phases[0].gemm;
+  const bool finite = all_finite(weights, gemm.panels(tile_lanes()) * gemm.w_panel);
+  for (Phase& phase : d.phases) phase.gemm.skips_padding = finite;
+  return d;
+}
 
 void run(const Deconv& d, const KernelArgs& args) noexcept {
   parallel(args.pool, static_cast<std::size_t>(d.batch * d.group * d.tasks),
