@@ -303,45 +303,52 @@ std::int64_t BoxCopy::task_pieces() const noexcept {
   return std::max<std::int64_t>(1, kTaskBytes / std::max<std::int64_t>(cells * size_, 1));
 }
 
+std::int64_t BoxCopy::tasks() const noexcept {
+  return outer_count_ == 0 ? 0 : ceil_div(outer_count_, task_pieces());
+}
+
+void BoxCopy::run_task(std::int64_t task, const std::byte* from, std::byte* to,
+                       const Fill* fill) const noexcept {
+  const std::int64_t step = task_pieces(), first = task * step;
+  const std::int64_t last = std::min(first + step, outer_count_);
+  std::array<std::int64_t, 2 * kMaxDigits> index{};
+  const auto set_index = [&](std::int64_t rest) {
+    for (std::size_t k = outer_.size(); k-- > 0; rest /= outer_[k].count()) {
+      index[k] = rest % outer_[k].count();
+    }
+  };
+  const auto offsets = [&] {
+    std::int64_t walked = walked_first_, other = other_first_;
+    for (std::size_t k = 0; k < outer_.size(); ++k) {
+      const Loop& loop = outer_[k];
+      const bool table = !loop.entries.empty();
+      walked += table ? loop.entries[at(index[k])].walked : index[k] * loop.walked;
+      other += table ? loop.entries[at(index[k])].other : index[k] * loop.other;
+    }
+    return std::pair(walked, other);
+  };
+  if (fill != nullptr) {
+    set_index(last);
+    const std::int64_t end = last == outer_count_ ? fill->cells() : offsets().first;
+    set_index(first);
+    fill->run(to, first == 0 ? 0 : offsets().first, end);
+  }
+  set_index(first);
+  for (std::int64_t i = first; i < last; ++i) {
+    const auto [walked, other] = offsets();
+    move(walked, other, from, to);
+    for (std::size_t k = outer_.size(); k-- > 0 && ++index[k] == outer_[k].count();) index[k] = 0;
+  }
+}
+
 void BoxCopy::run(const std::byte* from, std::byte* to, ThreadPool* pool,
                   const Fill* fill) const noexcept {
-  const std::int64_t step = task_pieces();
-  const std::int64_t tasks = outer_count_ == 0 ? 0 : ceil_div(outer_count_, step);
   // A task fills what it copies into, up to where the next one begins, while it is in its caches.
-  const bool fills = fill != nullptr && tasks > 0 && in_order_ && fill->cells() > 0 &&
+  const bool fills = fill != nullptr && tasks() > 0 && in_order_ && fill->cells() > 0 &&
                      direction_ == Direction::into_walked;
   if (fill != nullptr && !fills) fill->run(to);
-  parallel(pool, at(tasks), [&](std::size_t task) {
-    const auto first = static_cast<std::int64_t>(task) * step;
-    const std::int64_t last = std::min(first + step, outer_count_);
-    std::array<std::int64_t, 2 * kMaxDigits> index{};
-    const auto set_index = [&](std::int64_t rest) {
-      for (std::size_t k = outer_.size(); k-- > 0; rest /= outer_[k].count()) {
-        index[k] = rest % outer_[k].count();
-      }
-    };
-    const auto offsets = [&] {
-      std::int64_t walked = walked_first_, other = other_first_;
-      for (std::size_t k = 0; k < outer_.size(); ++k) {
-        const Loop& loop = outer_[k];
-        const bool table = !loop.entries.empty();
-        walked += table ? loop.entries[at(index[k])].walked : index[k] * loop.walked;
-        other += table ? loop.entries[at(index[k])].other : index[k] * loop.other;
-      }
-      return std::pair(walked, other);
-    };
-    if (fills) {
-      set_index(last);
-      const std::int64_t end = last == outer_count_ ? fill->cells() : offsets().first;
-      set_index(first);
-      fill->run(to, first == 0 ? 0 : offsets().first, end);
-    }
-    set_index(first);
-    for (std::int64_t i = first; i < last; ++i) {
-      const auto [walked, other] = offsets();
-      move(walked, other, from, to);
-      for (std::size_t k = outer_.size(); k-- > 0 && ++index[k] == outer_[k].count();) index[k] = 0;
-    }
+  parallel(pool, at(tasks()), [&](std::size_t task) {
+    run_task(static_cast<std::int64_t>(task), from, to, fills ? fill : nullptr);
   });
 }
 

@@ -32,6 +32,12 @@ class BoxCopy {
   void run(const std::byte* from, std::byte* to, ThreadPool* pool,
            const Fill* fill = nullptr) const noexcept;
 
+  /// The parts in which `run` shares the work, in the order in which they lie in the walked tensor.
+  std::int64_t tasks() const noexcept;
+  /// Part `task`. `fill` writes the walked tensor up to where the next part begins; null: nothing.
+  void run_task(std::int64_t task, const std::byte* from, std::byte* to,
+                const Fill* fill = nullptr) const noexcept;
+
   /// The same address on both sides: `from` lies in `to` or `to` in `from`, and nothing moves.
   bool in_place(const std::byte* from, const std::byte* to) const noexcept;
 

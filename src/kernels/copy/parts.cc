@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/copy/parts.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "base/numbers.h"
+#include "base/thread_pool.h"
 
 namespace stowage {
 
@@ -39,13 +43,25 @@ BoundParts bind(const PartsParams& p) {
   return b;
 }
 
+/// Parts advance together: what they have in common of the whole is a line in a cache then.
 template <bool Split>
 void run(const BoundParts& b, const KernelArgs& args) noexcept {
+  const auto from = [&](const PartCopy& p) { return args.in[Split ? 0 : p.part]; };
+  const auto to = [&](const PartCopy& p) { return args.out[Split ? p.part : 0]; };
+  std::int64_t slices = 0;
   for (const PartCopy& p : b.pieces) {
-    const std::byte* from = args.in[Split ? 0 : p.part];
-    std::byte* to = args.out[Split ? p.part : 0];
-    if (!p.copy.in_place(from, to)) p.copy.run(from, to, args.pool);
+    if (!p.copy.in_place(from(p), to(p))) slices = std::max(slices, p.copy.tasks());
   }
+  parallel(args.pool, at(slices), [&](std::size_t i) {
+    const auto slice = static_cast<std::int64_t>(i);
+    for (const PartCopy& p : b.pieces) {
+      if (p.copy.in_place(from(p), to(p))) continue;
+      const std::int64_t end = p.copy.tasks() * (slice + 1) / slices;
+      for (std::int64_t t = p.copy.tasks() * slice / slices; t < end; ++t) {
+        p.copy.run_task(t, from(p), to(p));
+      }
+    }
+  });
   for (const auto& [output, tails] : b.tails) tails.run(args.out[output]);
 }
 
