@@ -74,6 +74,7 @@ using TileTag =
 /// Rows at any place, from column `offset` on.
 template <int kL>
 struct AnyRows {
+  static constexpr bool kPairs = false;
   const Byte* const* rows;
   std::int64_t offset;
 
@@ -97,6 +98,9 @@ struct AnyRows {
 /// Rows at equal distances: no table to read, and as few registers as it takes.
 template <int kL>
 struct EvenRows {
+  /// Of 64 bytes, the second half is put together by itself: for processors where insertions into a
+  /// whole vector are the dear ones.
+  static constexpr bool kPairs = false;
   const Byte *p0, *p1, *p2, *p3;
   std::int64_t stride, row = 0;
 
@@ -116,10 +120,16 @@ struct EvenRows {
     return v;
   }
 
-  HWY_INLINE void next_row() { row += stride; }
+  /// Of many rows step by step: compilers would rather compute each row's address ahead of the
+  /// loop, more of them than there are registers.
+  HWY_INLINE void next_row() {
+    row += stride;
+#if defined(__GNUC__)
+    if constexpr (kL >= 8) asm("" : "+r"(row));
+#endif
+  }
 
-  /// The same for good: compilers would rather compute each row's address ahead of the loop, more
-  /// of them than there are registers.
+  /// The same for good, and step by step for any number.
   HWY_INLINE void step_row() {
     skip(stride);
 #if defined(__GNUC__)
@@ -149,6 +159,12 @@ struct EvenRows {
   }
 };
 
+template <int kL>
+struct PairedRows : EvenRows<kL> {
+  static constexpr bool kPairs = true;
+  using EvenRows<kL>::EvenRows;
+};
+
 /// Rows that follow each other without a gap, kBytes long.
 template <int kL, std::int64_t kBytes>
 struct DenseRows {
@@ -171,6 +187,8 @@ struct ArrangedRows : EvenRows<kL> {
   ArrangedRows(const Byte* first, std::int64_t distance, V o)
       : EvenRows<kL>(first, distance), order(o) {}
 
+  HWY_INLINE void next_row() { this->row += this->stride; }
+
   template <class W>
   HWY_INLINE W arrange(W v) const {
     return hn::TableLookupBytes(v, order);
@@ -191,10 +209,17 @@ HWY_INLINE hn::Vec<TileTag<E, kB> > load_rows(const Rows& rows, int k) {
     return hn::Combine(d, block(1), block(0));
   } else {
 #if HWY_TARGET <= HWY_AVX3  // an insertion from memory does not wait for the shuffle port
-    __m512i v = _mm512_castsi128_si512(block(0).raw);
-    v = _mm512_inserti32x4(v, block(1).raw, 1);
-    v = _mm512_inserti32x4(v, block(2).raw, 2);
-    return hn::Vec<TileTag<E, kB> >{_mm512_inserti32x4(v, block(3).raw, 3)};
+    if constexpr (Rows::kPairs) {
+      const TileTag<E, 2> half;
+      const __m256i low = hn::Combine(half, block(1), block(0)).raw,
+                    high = hn::Combine(half, block(3), block(2)).raw;
+      return hn::Vec<TileTag<E, kB> >{_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)};
+    } else {
+      __m512i v = _mm512_castsi128_si512(block(0).raw);
+      v = _mm512_inserti32x4(v, block(1).raw, 1);
+      v = _mm512_inserti32x4(v, block(2).raw, 2);
+      return hn::Vec<TileTag<E, kB> >{_mm512_inserti32x4(v, block(3).raw, 3)};
+    }
 #else
     const TileTag<E, 2> half;
     return hn::Combine(d, hn::Combine(half, block(3), block(2)),

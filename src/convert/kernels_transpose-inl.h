@@ -13,7 +13,7 @@
 #include <numeric>
 
 #include "base/checked.h"
-#include "convert/kernels_tile-inl.h"
+#include "convert/kernels_columns-inl.h"
 #include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -35,36 +35,6 @@ inline bool far_columns(std::int64_t distance) {
 HWY_INLINE void prefetch_ahead(const Byte* p, std::int64_t bytes) {
   constexpr std::int64_t kDistance = 5 * kLine;
   for (std::int64_t i = 0; i < bytes; i += kLine) prefetch_for_write(p + kDistance + i);
-}
-
-/// What a store does besides storing.
-enum class Writing : std::uint8_t {
-  plain,
-  ahead,   ///< the line after it is asked for
-  stream,  ///< non-temporal
-};
-
-/// Whether vectors of all columns from `first` on fill lines exactly.
-inline bool can_stream(const TransposeBlock& t, const Byte* first, std::int64_t vector) {
-  return t.size == Size::huge && vector == 64 && t.col_stride % 64 == 0 &&
-         reinterpret_cast<std::uintptr_t>(first) % 64 == 0;
-}
-
-template <Writing kWriting, class V, class D>
-HWY_INLINE void write(V v, D d, Byte* to) {
-  auto* const at = reinterpret_cast<hn::TFromD<D>*>(to);
-  if constexpr (kWriting == Writing::stream) {
-    hn::Stream(v, d, at);
-  } else {
-    hn::StoreU(v, d, at);
-  }
-  if constexpr (kWriting == Writing::ahead) prefetch_for_write(to + sizeof(V));
-}
-
-template <class V, class D>
-HWY_INLINE void write(V v, D d, Byte* to, bool ahead) {
-  write<Writing::plain>(v, d, to);
-  if (ahead) prefetch_for_write(to + sizeof(V));
 }
 
 /// kB * 16 / E rows from b, all columns; at least a tile of them. Stores wait for their lines in
@@ -117,29 +87,6 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
     }
     if (na % kL != 0) run(last, t.cols + na - kL);
   }
-}
-
-/// All whole bands of kB * 16 / E rows, but one tile of columns after the other: for columns at
-/// such a distance that many of them crowd the same few sets of the cache.
-template <int E, int kB, Writing kWriting>
-std::int64_t columns_first(const TransposeBlock& t) {
-  constexpr std::int64_t kL = 16 / E, kRows = kL * kB;
-  const TileTag<E, kB> d;
-  const std::int64_t stride = t.col_stride, step = kRows * t.row_stride, whole = t.nb / kRows;
-  for (std::int64_t next = 0; next < t.na; next += kL) {
-    const std::int64_t a = std::min(next, t.na - kL);
-    EvenRows<kL> rows(t.rows[0] + a * E, t.row_stride);
-    Byte* first = t.cols[0] + a * stride;
-    for (std::int64_t k = 0; k < whole; ++k, first += kB * 16) {
-      Byte* to = first;
-      tile<E, kB>(rows, [&](int, auto v) HWY_ATTR {
-        write<kWriting>(v, d, to);
-        to += stride;
-      });
-      rows.skip(step);
-    }
-  }
-  return whole * kRows;
 }
 
 /// As many rows as a vector has lanes, and as many columns: each line is read once.
@@ -562,19 +509,24 @@ void bands(const TransposeBlock& t) {
   }
   std::int64_t b = 0;
   const bool even = t.row_stride != 0 && t.col_stride != 0 && t.na >= kL;
-  if (even && t.na < 2 * kL && t.tuning->streams > 0)
-    b = t.tuning->prefetch_for_write ? columns_first<E, kB, Writing::ahead>(t)
-                                     : columns_first<E, kB, Writing::plain>(t);
+  if (even && t.na <= (E <= 2 ? 66 : 2 * kL - 1) && t.tuning->streams > 0) {
+    // Of narrow elements few bands at a time, so that what they read and write stays in L1.
+    using Rows = PairedRows<kL>;
+    constexpr std::int64_t kMost = 8192;
+    const std::int64_t few = E <= 2 ? std::max<std::int64_t>(kMost / (t.na * 16 * kB), 1) : t.nb;
+    b = t.tuning->prefetch_for_write ? columns_first<E, kB, Writing::ahead, Rows>(t, few)
+                                     : columns_first<E, kB, Writing::plain, Rows>(t, few);
+  }
   const bool crowd =
       (E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na);
   // Beyond L2 it is worth more to read each line once, if there are several in a row.
   const bool once = t.size != Size::small && !t.copied && E >= 4 && t.na * E >= 128;
   if (b == 0 && even && crowd && !once && !crowded(t.row_stride, kL * kB))
     b = t.na % kL == 0 && can_stream(t, t.cols[0], kB * 16)
-            ? columns_first<E, kB, Writing::stream>(t)
+            ? columns_first<E, kB, Writing::stream>(t, t.nb)
         : t.size == Size::small || !t.tuning->prefetch_for_write
-            ? columns_first<E, kB, Writing::plain>(t)
-            : columns_first<E, kB, Writing::ahead>(t);
+            ? columns_first<E, kB, Writing::plain>(t, t.nb)
+            : columns_first<E, kB, Writing::ahead>(t, t.nb);
   for (; b + kL * kB <= t.nb; b += kL * kB) band<E, kB>(t, b);
   // The rest is taken again from the end, with the narrowest band that holds it.
   const std::int64_t rest = t.nb - b;

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores into columns, and tiles that walk down a few columns at a time.
+#if defined(STOWAGE_CONVERT_COLUMNS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_CONVERT_COLUMNS_INL_H
+#undef STOWAGE_CONVERT_COLUMNS_INL_H
+#else
+#define STOWAGE_CONVERT_COLUMNS_INL_H
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "convert/kernels_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::conversion {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+
+/// What a store does besides storing.
+enum class Writing : std::uint8_t {
+  plain,
+  ahead,   ///< the line after it is asked for
+  stream,  ///< non-temporal
+};
+
+/// Whether vectors of all columns from `first` on fill lines exactly.
+inline bool can_stream(const TransposeBlock& t, const Byte* first, std::int64_t vector) {
+  return t.size == Size::huge && vector == 64 && t.col_stride % 64 == 0 &&
+         reinterpret_cast<std::uintptr_t>(first) % 64 == 0;
+}
+
+template <Writing kWriting, class V, class D>
+HWY_INLINE void write(V v, D d, Byte* to) {
+  auto* const at = reinterpret_cast<hn::TFromD<D>*>(to);
+  if constexpr (kWriting == Writing::stream) {
+    hn::Stream(v, d, at);
+  } else {
+    hn::StoreU(v, d, at);
+  }
+  if constexpr (kWriting == Writing::ahead) prefetch_for_write(to + sizeof(V));
+}
+
+template <class V, class D>
+HWY_INLINE void write(V v, D d, Byte* to, bool ahead) {
+  write<Writing::plain>(v, d, to);
+  if (ahead) prefetch_for_write(to + sizeof(V));
+}
+
+/// One byte of each of n rows, a multiple of 8, by integer instructions: vectors are left to tiles.
+/// Not inline, for it needs registers of its own.
+HWY_NOINLINE inline void lone_column(const Byte* from, std::int64_t stride, Byte* to,
+                                     std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += 8, from += 8 * stride) {
+    std::uint64_t word = 0;
+    HWY_UNROLL(8)
+    for (int k = 0; k < 8; ++k) word |= std::uint64_t{from[k * stride]} << (8 * k);
+    std::memcpy(to + i, &word, 8);
+  }
+}
+
+/// One tile of columns of n bands, of which the last kColumns are stored.
+template <int E, int kB, Writing kWriting, int kColumns, class Rows>
+HWY_INLINE void tiles_down(const Byte* from, std::int64_t distance, Byte* first,
+                           std::int64_t stride, std::int64_t n) {
+  constexpr std::int64_t kL = 16 / E;
+  const TileTag<E, kB> d;
+  Rows rows(from, distance);
+  for (std::int64_t k = 0; k < n; ++k, first += kB * 16) {
+    Byte* to = first;
+    tile<E, kB, kColumns>(rows, [&](int, auto v) HWY_ATTR {
+      write<kWriting>(v, d, to);
+      to += stride;
+#if defined(__GNUC__)
+      if constexpr (kL >= 8) asm("" : "+r"(to));  // step by step, as rows are
+#endif
+    });
+    rows.skip(kL * kB * distance);
+  }
+}
+
+/// All whole bands of kB * 16 / E rows, `bands` of them at a time, but one tile of columns after
+/// the other: for columns at such a distance that many of them crowd the same few sets of the
+/// cache, and so few of them that lines stay there.
+template <int E, int kB, Writing kWriting, class Rows = EvenRows<16 / E> >
+std::int64_t columns_first(const TransposeBlock& t, std::int64_t bands) {
+  constexpr std::int64_t kL = 16 / E, kRows = kL * kB;
+  const std::int64_t na = t.na, stride = t.col_stride, distance = t.row_stride,
+                     whole = t.nb / kRows;
+  constexpr int kPart = std::max<int>(kL / 4, 1);
+  const std::int64_t rest = na % kL;
+  for (std::int64_t done = 0; done < whole; done += bands) {
+    const std::int64_t n = std::min(bands, whole - done);
+    const Byte* const from = t.rows[0] + done * kRows * distance;
+    Byte* const column = t.cols[0] + done * kB * 16;
+    const auto move = [&](std::int64_t a, auto columns) HWY_ATTR {
+      Byte* const to = column + (a + kL - columns()) * stride;
+      tiles_down<E, kB, kWriting, columns(), Rows>(from + a * E, distance, to, stride, n);
+    };
+    constexpr std::integral_constant<int, kL> all;
+    for (std::int64_t a = 0; a + kL <= na; a += kL) move(a, all);
+    if (rest == 0) continue;
+    if (E == 1 && rest == 1) {
+      lone_column(from + na - 1, distance, column + (na - 1) * stride, n * kRows);
+    } else if (E <= 2 && rest <= kPart) {
+      move(na - kL, std::integral_constant<int, kPart>());
+    } else {
+      move(na - kL, all);
+    }
+  }
+  return whole * kRows;
+}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stowage::conversion
+
+HWY_AFTER_NAMESPACE();
+
+#endif
