@@ -28,7 +28,8 @@ if(NOT STOWAGE_SIMD STREQUAL all)
   target_compile_options(stowage PRIVATE -march=${STOWAGE_SIMD})
   target_compile_definitions(stowage PRIVATE HWY_COMPILE_ONLY_STATIC)
 else()
-  # SSE4, AVX2 and AVX-512 on x86: what lies between adds compile time and no speed.
+  # SSE4, AVX2 and AVX-512 on x86: what lies between adds compile time and no speed. src/convert/kernels.cc alone
+  # takes AVX3_DL too.
   target_compile_definitions(stowage PRIVATE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL)")
 endif()
 # Files that Highway compiles for each instruction set take most of the time, above all under sanitizers.

@@ -5,6 +5,14 @@
 #include <bit>
 #include <cstring>
 
+// Bytes gain by the instructions that come after the first AVX-512 (Highway's AVX3_DL), nothing
+// else does: this file alone is compiled for them, and of it what moves bytes.
+#ifndef HWY_COMPILE_ONLY_STATIC
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS HWY_SSSE3
+#define HWY_WANT_AVX3_DL
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "convert/kernels.cc"
 #include <hwy/foreach_target.h>
@@ -20,9 +28,22 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
+#if HWY_TARGET == HWY_AVX3_DL && (HWY_TARGETS & HWY_AVX3)  // nothing else differs
+
+const Kernels* table() {
+  static const Kernels kernels = [] {
+    Kernels all = *N_AVX3::table();
+    all.transpose[0] = byte_rows();
+    return all;
+  }();
+  return &kernels;
+}
+
+#else
+
 const Kernels* table() {
   static const Kernels kernels = {
-      {kTransposes<1>.span(), kTransposes<2>.span(), kTransposes<4>.span(), kTransposes<8>.span(),
+      {byte_rows(), kTransposes<2>.span(), kTransposes<4>.span(), kTransposes<8>.span(),
        kTransposes<16>.span()},
       kCopies,
       kLeastOfSquares,
@@ -34,6 +55,8 @@ const Kernels* table() {
   };
   return &kernels;
 }
+
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace stowage::conversion
@@ -64,7 +87,8 @@ const Kernels& kernels() noexcept { return *HWY_DYNAMIC_DISPATCH(table)(); }
 std::vector<std::int64_t> instruction_sets() { return hwy::SupportedAndGeneratedTargets(); }
 
 void use_instruction_set(std::int64_t target) {
-  hwy::SetSupportedTargetsForTest(target);
+  // What knows nothing of AVX3_DL takes AVX3.
+  hwy::SetSupportedTargetsForTest(target == HWY_AVX3_DL ? HWY_AVX3_DL | HWY_AVX3 : target);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 

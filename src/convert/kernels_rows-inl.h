@@ -10,9 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <span>
+#include <vector>
 
 #include "convert/kernels.h"
+#include "convert/kernels_bytes-inl.h"
 #include "convert/kernels_copy-inl.h"
 #include "convert/kernels_few-inl.h"
 #include "convert/kernels_join-inl.h"
@@ -201,6 +204,75 @@ constexpr Transposes<E>::Transposes() {
 
 template <int E>
 inline constexpr Transposes<E> kTransposes;
+
+#if HWY_TARGET <= HWY_AVX3_DL
+/// The rows for bytes that come after those of byte_rows.
+inline std::span<const TransposeKernel> other_byte_rows() {
+#if HWY_TARGETS & HWY_AVX3
+  return N_AVX3::kTransposes<1>.span();  // the same code
+#else
+  return kTransposes<1>.span();
+#endif
+}
+
+/// Of others, the first row that fits.
+inline void run_other(const TransposeBlock& t) {
+  std::ranges::find_if(other_byte_rows(), [&](const TransposeKernel& row) {
+    return row.fits(t);
+  })->run(t);
+}
+
+/// So many two-source shuffles for each register that they pay only where they are cheap.
+template <int kN>
+void join_if_cheap(const TransposeBlock& t) {
+  t.tuning->cheap_two_sources() ? join_bytes<kN>(t) : run_other(t);
+}
+
+template <int kN>
+void part_if_cheap(const TransposeBlock& t) {
+  t.tuning->cheap_two_sources() ? part_bytes<kN>(t) : run_other(t);
+}
+
+template <int kN>
+constexpr TransposeKernel join_row(void (*run)(const TransposeBlock&)) {
+  return {"join", TransposeKernel::Number::rows, fits_interleave<1, kN>, run};
+}
+
+template <int kN>
+constexpr TransposeKernel part_row(void (*run)(const TransposeBlock&)) {
+  return {"part", TransposeKernel::Number::columns, fits_columns<1, kN>, run};
+}
+
+inline constexpr TransposeKernel kByteRows[] = {
+    join_row<3>(join_bytes<3>),      join_row<5>(join_bytes<5>),
+    join_row<6>(join_bytes<6>),      join_row<7>(join_if_cheap<7>),
+    join_row<8>(join_if_cheap<8>),   join_row<9>(join_bytes<9>),
+    join_row<10>(join_if_cheap<10>), join_row<11>(join_if_cheap<11>),
+    join_row<12>(join_if_cheap<12>), join_row<14>(join_if_cheap<14>),
+    join_row<15>(join_if_cheap<15>), join_row<16>(join_if_cheap<16>),
+    join_row<20>(join_if_cheap<20>), join_row<24>(join_if_cheap<24>),
+    part_row<2>(part_bytes<2>),      part_row<3>(part_bytes<3>),
+    part_row<4>(part_if_cheap<4>),   part_row<5>(part_bytes<5>),
+    part_row<6>(part_bytes<6>),      part_row<7>(part_if_cheap<7>),
+    part_row<8>(part_if_cheap<8>),   part_row<9>(part_bytes<9>),
+    part_row<10>(part_if_cheap<10>), part_row<12>(part_if_cheap<12>),
+    part_row<14>(part_if_cheap<14>), part_row<15>(part_if_cheap<15>),
+    part_row<20>(part_if_cheap<20>), part_row<24>(part_if_cheap<24>),
+};
+
+/// What bytes gain by these instructions, then the others.
+inline std::span<const TransposeKernel> byte_rows() {
+  static const std::vector<TransposeKernel> rows = [] {
+    std::vector<TransposeKernel> all(std::begin(kByteRows), std::end(kByteRows));
+    const auto others = other_byte_rows();
+    all.insert(all.end(), others.begin(), others.end());
+    return all;
+  }();
+  return rows;
+}
+#else
+inline std::span<const TransposeKernel> byte_rows() { return kTransposes<1>.span(); }
+#endif
 
 inline bool whole_across(const CopyBlock& c) { return c.across > 1 && c.valid == c.run; }
 

@@ -24,6 +24,10 @@ struct Tuning : ConversionTuning {
   /// themselves they bring lines from L3 faster so (docs/performance.md); elsewhere whole lines are
   /// faster.
   bool loads_pieces() const noexcept { return streams > 0; }
+
+  /// Whether a shuffle of bytes of two vectors costs no more than one of one vector. By the same
+  /// sign: it does where vectors of 64 bytes have one port for shuffles, which takes it twice.
+  bool cheap_two_sources() const noexcept { return streams > 0; }
 };
 
 /// What new conversions use.
