@@ -233,31 +233,61 @@ void part_if_cheap(const TransposeBlock& t) {
   t.tuning->cheap_two_sources() ? part_bytes<kN>(t) : run_other(t);
 }
 
-template <int kN>
-constexpr TransposeKernel join_row(void (*run)(const TransposeBlock&)) {
-  return {"join", TransposeKernel::Number::rows, fits_interleave<1, kN>, run};
+/// By how many rows or columns; null where the others are as good. Two rows of the table and not
+/// one for each, since the table is searched for every block that is not like the one before.
+using ByNumber = std::array<void (*)(const TransposeBlock&), 25>;
+
+constexpr ByNumber joins() {
+  ByNumber run{};
+  run[3] = join_bytes<3>;
+  run[5] = join_bytes<5>;
+  run[6] = join_bytes<6>;
+  run[7] = join_if_cheap<7>;
+  run[8] = join_if_cheap<8>;
+  run[9] = join_bytes<9>;
+  run[10] = join_if_cheap<10>;
+  run[11] = join_if_cheap<11>;
+  run[12] = join_if_cheap<12>;
+  run[14] = join_if_cheap<14>;
+  run[15] = join_if_cheap<15>;
+  run[16] = join_if_cheap<16>;
+  run[20] = join_if_cheap<20>;
+  run[24] = join_if_cheap<24>;
+  return run;
 }
 
-template <int kN>
-constexpr TransposeKernel part_row(void (*run)(const TransposeBlock&)) {
-  return {"part", TransposeKernel::Number::columns, fits_columns<1, kN>, run};
+constexpr ByNumber parts() {
+  ByNumber run{};
+  run[2] = part_bytes<2>;
+  run[3] = part_bytes<3>;
+  run[4] = part_if_cheap<4>;
+  run[5] = part_bytes<5>;
+  run[6] = part_bytes<6>;
+  run[7] = part_if_cheap<7>;
+  run[8] = part_if_cheap<8>;
+  run[9] = part_bytes<9>;
+  run[10] = part_if_cheap<10>;
+  run[12] = part_if_cheap<12>;
+  run[14] = part_if_cheap<14>;
+  run[15] = part_if_cheap<15>;
+  run[20] = part_if_cheap<20>;
+  run[24] = part_if_cheap<24>;
+  return run;
+}
+
+inline constexpr ByNumber kJoins = joins(), kParts = parts();
+
+constexpr bool has(const ByNumber& run, std::int64_t n) {
+  return n < static_cast<std::int64_t>(run.size()) && run[static_cast<std::size_t>(n)] != nullptr;
 }
 
 inline constexpr TransposeKernel kByteRows[] = {
-    join_row<3>(join_bytes<3>),      join_row<5>(join_bytes<5>),
-    join_row<6>(join_bytes<6>),      join_row<7>(join_if_cheap<7>),
-    join_row<8>(join_if_cheap<8>),   join_row<9>(join_bytes<9>),
-    join_row<10>(join_if_cheap<10>), join_row<11>(join_if_cheap<11>),
-    join_row<12>(join_if_cheap<12>), join_row<14>(join_if_cheap<14>),
-    join_row<15>(join_if_cheap<15>), join_row<16>(join_if_cheap<16>),
-    join_row<20>(join_if_cheap<20>), join_row<24>(join_if_cheap<24>),
-    part_row<2>(part_bytes<2>),      part_row<3>(part_bytes<3>),
-    part_row<4>(part_if_cheap<4>),   part_row<5>(part_bytes<5>),
-    part_row<6>(part_bytes<6>),      part_row<7>(part_if_cheap<7>),
-    part_row<8>(part_if_cheap<8>),   part_row<9>(part_bytes<9>),
-    part_row<10>(part_if_cheap<10>), part_row<12>(part_if_cheap<12>),
-    part_row<14>(part_if_cheap<14>), part_row<15>(part_if_cheap<15>),
-    part_row<20>(part_if_cheap<20>), part_row<24>(part_if_cheap<24>),
+    {"join", TransposeKernel::Number::rows,
+     [](const TransposeBlock& t) { return has(kJoins, t.nb) && dense_columns<1>(t); },
+     [](const TransposeBlock& t) { kJoins[static_cast<std::size_t>(t.nb)](t); }},
+    {"part", TransposeKernel::Number::columns,
+     [](const TransposeBlock& t) { return has(kParts, t.na) && dense_rows<1>(t); },
+     [](const TransposeBlock& t) { kParts[static_cast<std::size_t>(t.na)](t); }},
 };
 
 /// What bytes gain by these instructions, then the others.
