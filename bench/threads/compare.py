@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stowage, ONNX Runtime, MNN and ncnn on cores that others use, in turn, results compared first.
 
-Each contender is a process of its own. Three situations: quiet; busy, with one other program that
-computes all the time; pinned, all threads on one CPU. In a round each contender in turn runs a
+Each contender is a process of its own. Four situations: quiet; busy, with one other program that
+computes all the time; session, with such a program in a session of its own, which counts as much as
+all threads of a contender; pinned, all threads on one CPU. In a round each contender in turn runs a
 model for a while, input and output included; the figure is the median over the rounds of the
 medians. Idle: CPU time of each process in the ten seconds after its last run.
 """
@@ -35,10 +36,10 @@ def rows_of(folder, names, args, work):
     model, files, tolerance = prepare(folder, work)
     cpu = min(os.sched_getaffinity(0))
     for threads in (1, 2):
-        for situation in ("quiet", "busy", "pinned"):
+        for situation in ("quiet", "busy", "session", "pinned"):
             contenders = start(names, model, files, tolerance, threads, work,
                                cpu if situation == "pinned" else None)
-            with busy_program(situation == "busy"):
+            with busy_program(situation in ("busy", "session"), own_session=situation == "session"):
                 times = measure(contenders, args.rounds, args.seconds)
             yield {"model": folder.name, "threads": threads, "situation": situation, "ms": times}
             if situation == "quiet" and not args.no_idle:
