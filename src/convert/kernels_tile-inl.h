@@ -98,8 +98,6 @@ struct AnyRows {
 /// Rows at equal distances: no table to read, and as few registers as it takes.
 template <int kL>
 struct EvenRows {
-  /// Of 64 bytes, the second half is put together by itself: for processors where insertions into a
-  /// whole vector are the dear ones.
   static constexpr bool kPairs = false;
   const Byte *p0, *p1, *p2, *p3;
   std::int64_t stride, row = 0;
@@ -120,16 +118,10 @@ struct EvenRows {
     return v;
   }
 
-  /// Of many rows step by step: compilers would rather compute each row's address ahead of the
-  /// loop, more of them than there are registers.
-  HWY_INLINE void next_row() {
-    row += stride;
-#if defined(__GNUC__)
-    if constexpr (kL >= 8) asm("" : "+r"(row));
-#endif
-  }
+  HWY_INLINE void next_row() { row += stride; }
 
-  /// The same for good, and step by step for any number.
+  /// The same for good, and step by step: compilers would rather compute each row's address ahead
+  /// of the loop, more of them than there are registers.
   HWY_INLINE void step_row() {
     skip(stride);
 #if defined(__GNUC__)
@@ -159,10 +151,19 @@ struct EvenRows {
   }
 };
 
+/// Likewise for processors where insertions into a whole vector are the dear ones: of 64 bytes, the
+/// second half is put together by itself.
 template <int kL>
 struct PairedRows : EvenRows<kL> {
   static constexpr bool kPairs = true;
   using EvenRows<kL>::EvenRows;
+
+  HWY_INLINE void next_row() {
+    this->row += this->stride;
+#if defined(__GNUC__)
+    if constexpr (kL >= 8) asm("" : "+r"(this->row));  // step by step
+#endif
+  }
 };
 
 /// Rows that follow each other without a gap, kBytes long.
@@ -186,8 +187,6 @@ struct ArrangedRows : EvenRows<kL> {
 
   ArrangedRows(const Byte* first, std::int64_t distance, V o)
       : EvenRows<kL>(first, distance), order(o) {}
-
-  HWY_INLINE void next_row() { this->row += this->stride; }
 
   template <class W>
   HWY_INLINE W arrange(W v) const {
