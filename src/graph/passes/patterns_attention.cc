@@ -81,17 +81,20 @@ class Primitives {
     return n.facts.integer("axis", -1) == shape(n.inputs[0]).rank() - 1;
   }
 
-  /// Factors, then at most one addition, the mask.
+  /// Factors, then at most one addition, the mask, unless there is one.
   bool posts_of(NodeId scores) {
     const Node& n = graph_.node(scores);
+    bool added = false;
     for (const Post& post : n.posts) {
-      if (mask != kNoValue) return false;
+      if (added) return false;
       if (post.kind == Post::Kind::scale) {
         scale *= post.factor;
       } else if (post.kind == Post::Kind::divide) {
         scale /= post.factor;
-      } else if (post.kind == Post::Kind::add && post.broadcast != Post::Broadcast::scalar) {
+      } else if (post.kind == Post::Kind::add && post.broadcast != Post::Broadcast::scalar &&
+                 mask == kNoValue) {
         mask = n.inputs[idx(post.input)];
+        added = true;
       } else {
         return false;
       }

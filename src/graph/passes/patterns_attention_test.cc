@@ -89,6 +89,28 @@ const Case kCases[] = {
        return attended(n, n.add("add", {n.input({2, 1, 1, 7}), scores(n, o)}), o);
      },
      {"attention"}},
+    {"scaled scores and a mask of keys",
+     [](GraphBuilder& n) {
+       const Operands o(n);
+       const ValueId s = n.add("div", {scores(n, o), number(n, 4)});
+       return attended(n, n.add("add", {s, n.input({2, 1, 1, 7})}), o);
+     },
+     {"attention"},
+     0.25f},
+    {"a mask of every score and one of keys",
+     [](GraphBuilder& n) {
+       const Operands o(n);
+       const ValueId s = n.add("add", {scores(n, o), n.input({2, 3, 5, 7})});
+       return attended(n, n.add("add", {s, n.input({2, 1, 1, 7})}), o);
+     },
+     {"matmul", "add", "softmax", "matmul"}},
+    {"a mask before the factor",
+     [](GraphBuilder& n) {
+       const Operands o(n);
+       const ValueId s = n.add("add", {scores(n, o), n.input({2, 3, 5, 7})});
+       return attended(n, n.add("mul", {s, number(n, 0.5f)}), o);
+     },
+     {"matmul", "softmax", "matmul"}},
     {"a mask for each score",
      [](GraphBuilder& n) {
        const Operands o(n);
