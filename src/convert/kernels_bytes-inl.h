@@ -12,12 +12,12 @@
 
 #include "convert/kernels_transpose-inl.h"
 
+#if HWY_TARGET <= HWY_AVX3_DL
 HWY_BEFORE_NAMESPACE();
 
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET <= HWY_AVX3_DL
 /// Between kN rows of 64 bytes and 64 columns of kN, one after the other: kN registers either way.
 /// Each register of the result takes bytes from all, two sources at a time.
 template <int kN>
@@ -157,11 +157,11 @@ void part_bytes(const TransposeBlock& t) {
     });
   });
 }
-#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace stowage::conversion
 
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif
