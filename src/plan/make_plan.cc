@@ -347,9 +347,9 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<Graph> graph, const PlanOp
   } else if (!graph->simplified) {
     simplify(*graph);
   }
-  if (options.simplify && !options.device && has_attention(*graph)) {
+  if (options.simplify && !options.device) {
     // Whoever else holds the graph may plan it for a device.
-    if (graph.use_count() > 1) graph = std::make_shared<Graph>(*graph);
+    if (graph.use_count() > 1 && has_attention(*graph)) graph = std::make_shared<Graph>(*graph);
     fuse_attention(*graph);
   }
   auto plan = std::make_shared<Plan>();

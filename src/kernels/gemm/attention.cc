@@ -62,19 +62,12 @@ bool attention_rows_fit(const Mapping& mapping) {
 
 namespace {
 
-/// Where a batch begins in each operand: in floats, those of k and v in matrices.
-struct Starts {
-  std::int64_t q = 0, k = 0, v = 0, mask = 0, y = 0;
-};
-
-struct Axis {
-  std::int64_t extent = 1;
-  Starts step;
-};
+/// What batches step through, the strides of StridedLoop: in floats, those of k and v in matrices.
+enum Operand { kQ, kK, kV, kMask, kY, kOperands };
 
 struct Attention {
   MatrixProduct scores, sums;
-  std::vector<Axis> axes;
+  std::vector<StridedLoop<kOperands>> over;  ///< batches
   std::int64_t m = 0, rows = 1, blocks = 1, batches = 1, workers = 1;
   std::int64_t q_row = 0, y_row = 0, mask_row = 0;
   bool masked = false;
@@ -83,20 +76,6 @@ struct Attention {
   std::int64_t scaled_floats() const { return scale == 1 ? 0 : round_up(rows * scores.k, 16); }
 
   std::int64_t worker_floats() const { return scaled_floats() + round_up(rows * scores.n, 16); }
-
-  Starts starts(std::int64_t batch) const noexcept {
-    Starts s;
-    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-      const std::int64_t i = batch % axis->extent;
-      batch /= axis->extent;
-      s.q += i * axis->step.q;
-      s.k += i * axis->step.k;
-      s.v += i * axis->step.v;
-      s.mask += i * axis->step.mask;
-      s.y += i * axis->step.y;
-    }
-    return s;
-  }
 };
 
 Attention bind(const AttentionParams& p) {
@@ -127,9 +106,10 @@ Attention bind(const AttentionParams& p) {
   }
   std::int64_t k_step = 1, v_step = 1;
   for (int i = rank - 2; i-- > 0;) {
-    const Starts step{stride_along(p.q, i), p.k[i] == 1 ? 0 : k_step, p.v[i] == 1 ? 0 : v_step,
-                      mask_steps[static_cast<std::size_t>(i)], stride_along(p.y, i)};
-    a.axes.insert(a.axes.begin(), {p.q.shape()[i], step});
+    a.over.insert(a.over.begin(),
+                  {p.q.shape()[i],
+                   {stride_along(p.q, i), p.k[i] == 1 ? 0 : k_step, p.v[i] == 1 ? 0 : v_step,
+                    mask_steps[static_cast<std::size_t>(i)], stride_along(p.y, i)}});
     k_step *= p.k[i];
     v_step *= p.v[i];
   }
@@ -138,20 +118,19 @@ Attention bind(const AttentionParams& p) {
 
 /// The operands of one batch.
 struct Batch {
-  const float *q, *k, *v, *mask;
+  const float *q, *k, *mask;
   PixelGemmCall sums;  ///< its weights, operands and out
 };
 
 Batch batch_of(const Attention& a, const KernelArgs& args, std::int64_t batch) noexcept {
-  const Starts s = a.starts(batch);
+  const auto at = loop_offset(a.over, batch);
   Batch b;
-  b.q = args.input<float>(0) + s.q;
-  b.k = args.input<float>(1) + s.k * a.scores.packed_floats();
-  b.v = args.input<float>(2) + s.v * a.sums.packed_floats();
-  b.mask = a.masked ? args.input<float>(3) + s.mask : nullptr;
-  b.sums.weights = b.v;
-  b.sums.out = args.output<float>(0) + s.y;
-  a.sums.gemm.posts.resolve(args, s.y, 0, b.sums.operands);
+  b.q = args.input<float>(0) + at[kQ];
+  b.k = args.input<float>(1) + at[kK] * a.scores.packed_floats();
+  b.mask = a.masked ? args.input<float>(3) + at[kMask] : nullptr;
+  b.sums.weights = args.input<float>(2) + at[kV] * a.sums.packed_floats();
+  b.sums.out = args.output<float>(0) + at[kY];
+  a.sums.gemm.posts.resolve(args, at[kY], 0, b.sums.operands);
   return b;
 }
 
