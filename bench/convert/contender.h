@@ -42,4 +42,9 @@ Move make_eigen(const Case& c, ThreadPool& pool);
 Move make_openblas(const Case& c, ThreadPool& pool);
 Move make_naive(const Case& c, ThreadPool& pool);
 
+/// Bounds, which move as many lines and compute nothing: in order, and as a transposition meets
+/// them.
+Move make_bare_copy(const Case& c, ThreadPool& pool);
+Move make_bare_walk(const Case& c, ThreadPool& pool);
+
 }  // namespace stowage::bench

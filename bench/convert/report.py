@@ -13,6 +13,8 @@ import re
 import statistics
 
 COLOURS = {"stowage": "#1f6f8b", "HPTT's method": "#7a9e7e", "oneDNN": "#e0a458", "XNNPACK": "#b5b5b5"}
+# What bounds conversions: as many lines loaded and stored with nothing computed between (bare.cc).
+BOUNDS = ("bare copy", "bare walk")
 LARGE, VERY_LARGE = 64 << 10, 1 << 20  # bytes of a tensor, the mean of both sides
 BEHIND = 1.05  # another contender is faster where it is so by more than 5 %
 AGREED = 0.15  # by which processes may differ
@@ -88,13 +90,22 @@ def table(rows):
 
 def others(row):
     """The fastest contender beside the engine: (fraction, name)"""
-    found = [(v, name) for name, v in row["fractions"].items() if name != "stowage" and v is not None]
+    found = [(v, name) for name, v in row["fractions"].items() if name not in ("stowage", *BOUNDS) and v is not None]
     return max(found, default=(0, "none"))
+
+
+def bound(row):
+    """The lower one of the bounds, as a fraction of memcpy's speed, and its name."""
+    found = [(v, name) for name in BOUNDS if (v := row["fractions"].get(name)) is not None]
+    return min(found, default=(None, "none"))
 
 
 def text(row):
     best, name = others(row)
-    beside = f" ({name} {fraction(best)})" if best else ""
+    beside = [f"{name} {fraction(best)}"] if best else []
+    if bound(row)[0]:
+        beside.append(f"{bound(row)[1]} {fraction(bound(row)[0])}")
+    beside = f" ({', '.join(beside)})" if beside else ""
     return f"{row['case']} {row['shape']} {row['type']}: {fraction(row['fractions']['stowage'])}{beside}"
 
 
@@ -124,6 +135,13 @@ def summary(rows):
         f"\n{len(j['large'])} cases over 64 KiB: geometric mean {fraction(j['mean'])}, {len(j['below'])} under 0.5, "
         f"{len(j['behind'])} behind another by more than 5 %; {len(j['met'])} of {len(j['goals'])} goals met"
     )
+    bounded = [r for r in j["large"] if bound(r)[0]]
+    if bounded:
+        mean = lambda of: fraction(math.exp(statistics.fmean(math.log(of(r)) for r in bounded)))
+        print(
+            f"bounds of {len(bounded)} of them (lines loaded and stored, nothing computed): geometric mean {mean(lambda r: bound(r)[0])}, "
+            f"of which {mean(lambda r: r['fractions']['stowage'] / bound(r)[0])} is reached"
+        )
     missed = [r for r in j["goals"] if r not in j["met"]]
     for row in j["large"] + [r for r in missed if r not in j["large"]]:
         why = [w for w, found in (("under 0.5", j["below"]), ("slower than another", j["behind"]), ("goal", missed)) if row in found]

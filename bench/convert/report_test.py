@@ -84,6 +84,14 @@ class Report(unittest.TestCase):
         self.assertEqual(names["behind"], ["slow 2x3"], "4 % behind is not behind")
         self.assertEqual((names["compared"], names["disagree"]), (["steady", "moving"], ["moving"]))
 
+    def test_bounds(self):
+        rows = report.medians([run(case("bounded", 4 * MIB, stowage=0.6, other=0.5, **{"bare copy": 0.9, "bare walk": 0.8}), *self.warm[0]["cases"])])
+        self.assertEqual(report.bound(rows[0]), (0.8, "bare walk"))
+        self.assertEqual(report.others(rows[0]), (0.5, "other"), "a bound is nobody to be behind")
+        self.assertEqual([r["case"] for r in report.judged(rows)["behind"]], ["slow 2x3"])
+        text = printed(report.summary, rows)
+        self.assertIn("bounds of 1 of them (lines loaded and stored, nothing computed): geometric mean 0.80, of which 0.75 is reached", text)
+
     def test_table(self):
         text = printed(report.table, report.medians(self.warm))
         self.assertIn("| moving | a=2,b=3 | f32 | copy | 419.4 us | **0.60** | - | 0.80 |", text)
