@@ -243,21 +243,54 @@ void even_blocks(Chain& chain) noexcept {
   chain.block = std::min(chain.block, round_up(even, kLine));
 }
 
-/// Blocks so small that finding one costs as much as moving it: a unit is a loop of them.
-void choose_repeats(Job& job, Pool& pool) noexcept {
-  constexpr std::int64_t kSmall = 2048, kMost = 2 * kMostBytes;
-  const std::int64_t block = job.a.n * job.b.n * job.dst_bytes;
+bool dense_rows(const Job& job) noexcept { return job.b.loops[0].is == job.a.n * job.src_bytes; }
+
+bool dense_columns(const Job& job) noexcept { return job.a.loops[0].os == job.b.n * job.dst_bytes; }
+
+/// How many streams are not read on where they ended when `loop` takes the next block.
+std::int64_t jumps(const Job& job, const Loop& loop) noexcept {
+  const Loop& rows = job.b.loops[0];
+  if (dense_rows(job)) return loop.is == job.b.n * rows.is ? 0 : 1;
+  return loop.is == job.a.n * job.src_bytes ? 0 : job.b.n;
+}
+
+std::int64_t largest_divisor(std::int64_t n, std::int64_t most) noexcept {
+  std::int64_t d = std::min(n, most);
+  while (n % d != 0) --d;
+  return d;
+}
+
+/// Blocks so small that finding one costs a good part of moving it: a unit is a loop of them, over
+/// what lets reading go on where it ended, or a part of that loop. Of `all` bytes.
+void choose_repeats(Job& job, Pool& pool, std::int64_t all) noexcept {
+  constexpr std::int64_t kSmall = 16384, kLeast = 4;
+  const std::int64_t block = job.a.n * job.b.n * job.dst_bytes, most = most_of_streams(all);
   const bool even =
       job.a.count == 1 && job.b.count == 1 && job.a.valid == job.a.n && job.b.valid == job.b.n;
   if (!even || block > kSmall || job.a.block < job.a.n || job.b.block < job.b.n) return;
   int best = -1;
+  std::int64_t repeats = 0;
   for (int i = 0; i < pool.count; ++i) {
     const Loop& loop = pool.loops[i];
-    if (loop.dim < 0 && loop.valid == loop.n && block * loop.n <= kMost &&
-        (best < 0 || loop.n > pool.loops[best].n))
-      best = i;
+    if (loop.dim >= 0 || loop.valid < loop.n) continue;
+    const std::int64_t n = largest_divisor(loop.n, std::max<std::int64_t>(most / block, 1));
+    if (n < std::min(kLeast, loop.n)) continue;
+    if (best >= 0) {
+      const std::int64_t here = jumps(job, loop), there = jumps(job, pool.loops[best]);
+      if (here > there || (here == there && n <= repeats)) continue;
+    }
+    best = i;
+    repeats = n;
   }
-  if (best >= 0) job.across = pool.take(best);
+  if (best < 0) return;
+  Loop& loop = pool.loops[best];
+  job.across = loop;
+  job.across.n = job.across.valid = repeats;
+  loop.n = loop.valid = loop.n / repeats;
+  loop.is *= repeats;
+  loop.os *= repeats;
+  loop.ps *= repeats;
+  if (loop.n == 1) pool.take(best);
 }
 
 void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
@@ -269,8 +302,15 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   pool.take(std::max(ia, ib));
   pool.take(std::min(ia, ib));
   grow_destination(job.b, pool, job.dst_bytes, kLine);
-  grow_source(job.a, pool, job.src_bytes, 4 * kLine);
-  grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
+  // No kernel is fast where columns, or rows, follow each other in parts only: blocks of those that
+  // do are repeated instead, if they have some lines.
+  const std::int64_t block = cast ? 0 : job.a.n * job.b.n * job.dst_bytes;
+  if (!dense_columns(job) || block < 4 * kLine) {
+    grow_source(job.a, pool, job.src_bytes, 4 * kLine);
+  }
+  if (!dense_rows(job) || block < 8 * kLine) {
+    grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
+  }
   const bool panels = has_panels(job, cast, tuning);
   if (!cast && one_pass(job, panels)) {
     choose_blocks(job, 0, most_of_streams(all));
@@ -279,7 +319,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   } else {
     choose_blocks(job, cast ? cast_row(tuning) : 0, most_bytes(job, panels, all, tuning));
   }
-  if (!cast) choose_repeats(job, pool);
+  if (!cast) choose_repeats(job, pool, all);
 }
 
 /// Where a few channels of bytes are interleaved, and each has one mean and norm.
