@@ -265,6 +265,29 @@ TEST(Convert, TinyBlocks) {
   }
 }
 
+// Blocks of channels within each row of a picture: many blocks of a few lines, repeated along whole
+// loops and, where those are long, along parts of them.
+TEST(Convert, BlocksWithinRows) {
+  Random random(18);
+  ThreadPool pool(3);
+  constexpr DType kTypes[] = {DType::u8, DType::f16, DType::f32, DType::f64};
+  for (const char* rows : {"y:(n h) x:(c/4 w) lane:c%4", "n h c/8 w c%8", "n h c/2 (w)~48 c%2"}) {
+    for (const std::int64_t w : {15, 16, 28, 63, 130}) {
+      for (const std::int64_t h : {1, 13, 24, 60}) {
+        for (const std::int64_t channels : {3, 8, 30}) {
+          const Shape shape("nchw", {2, channels, h, w});
+          const DType dtype = kTypes[static_cast<std::size_t>(pick(random, {0, 1, 2, 3}))];
+          ThreadPool* const some = random() % 2 ? &pool : nullptr;
+          for (const char* other : {"n c h w", "n h w c", "n c h (w)~16"}) {
+            ASSERT_EQ(difference({other, rows, shape, dtype, dtype, {}, {}, {}}, random, some), "");
+            ASSERT_EQ(difference({rows, other, shape, dtype, dtype, {}, {}, {}}, random, some), "");
+          }
+        }
+      }
+    }
+  }
+}
+
 /// Random radices, order, groups and alignment over axes a, b, ...
 std::string random_layout(Random& random, int rank) {
   std::vector<std::string> factors;

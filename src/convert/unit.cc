@@ -189,7 +189,8 @@ void UnitRunner::cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, 
 void UnitRunner::cast_with_gaps(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
                                 std::int64_t pitch, const RowMap& map) noexcept {
   const std::int64_t is = pitch * job_.dst_bytes, os = run * job_.dst_bytes;
-  const std::int64_t most = static_cast<std::int64_t>(kScratchBytes) / is;
+  constexpr std::int64_t kPieceBytes = 8192;  // in L1 beside what is read and written
+  const std::int64_t most = kPieceBytes / is;
   for (std::int64_t r = 0; r < rows; r += most) {
     const std::int64_t n = std::min(most, rows - r), elements = (n - 1) * pitch + run;
     cast_dense(src + r * pitch * job_.src_bytes, scratch_, elements, pitch, map);
