@@ -254,10 +254,15 @@ std::int64_t jumps(const Job& job, const Loop& loop) noexcept {
   return loop.is == job.a.n * job.src_bytes ? 0 : job.b.n;
 }
 
-std::int64_t largest_divisor(std::int64_t n, std::int64_t most) noexcept {
-  std::int64_t d = std::min(n, most);
-  while (n % d != 0) --d;
-  return d;
+/// How long the parts are where n iterations are cut into as few equal parts of at most `most` as
+/// can be found in a few steps; else 1.
+std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept {
+  constexpr std::int64_t kTries = 32;  // each some nanoseconds of describing the conversion
+  const std::int64_t fewest = ceil_div(n, most);
+  for (std::int64_t parts = fewest; parts <= std::min(n, fewest + kTries); ++parts) {
+    if (n % parts == 0) return n / parts;
+  }
+  return 1;
 }
 
 /// Blocks so small that finding one costs a good part of moving it: a unit is a loop of them, over
@@ -273,7 +278,7 @@ void choose_repeats(Job& job, Pool& pool, std::int64_t all) noexcept {
   for (int i = 0; i < pool.count; ++i) {
     const Loop& loop = pool.loops[i];
     if (loop.dim >= 0 || loop.valid < loop.n) continue;
-    const std::int64_t n = largest_divisor(loop.n, std::max<std::int64_t>(most / block, 1));
+    const std::int64_t n = equal_part(loop.n, std::max<std::int64_t>(most / block, 1));
     if (n < std::min(kLeast, loop.n)) continue;
     if (best >= 0) {
       const std::int64_t here = jumps(job, loop), there = jumps(job, pool.loops[best]);
