@@ -198,7 +198,7 @@ std::string Program::kernel() const {
   const TransposeKernel& kernel = *job->transpose;
   const int element = cast_ ? std::min(job->src_bytes, job->dst_bytes) : job->dst_bytes;
   const std::int64_t number = kernel.number == TransposeKernel::Number::rows      ? job->b.block
-                              : kernel.number == TransposeKernel::Number::columns ? job->a.block
+                              : kernel.number == TransposeKernel::Number::columns ? job->columns
                                                                                   : element;
   return text(out, kernel.name, " ", number);
 }

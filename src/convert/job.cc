@@ -2,6 +2,7 @@
 #include "convert/job.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/checked.h"
 #include "convert/kernels.h"
@@ -100,9 +101,10 @@ void choose_across(Job& job, Pool& pool) noexcept {
   const bool both = read >= 0 && written >= 0 && read != written;
   const int across = both ? (pool.loops[read].n < pool.loops[written].n ? read : written)
                           : std::max(read, written);
-  if (across < 0 || job.a.valid != job.a.n || pool.loops[across].valid != pool.loops[across].n ||
-      run * pool.loops[across].n > kMostBytes / kLeastRows)
+  if (across < 0 || job.a.valid != job.a.n || run * pool.loops[across].n > kMostBytes / kLeastRows)
     return;
+  // Zeros behind the runs of a row are one run.
+  if (pool.loops[across].valid != pool.loops[across].n && across != written) return;
   int rows = both ? read + written - across : 0;
   while (rows < pool.count && (rows == across || pool.loops[rows].dim >= 0)) ++rows;
   if (rows == pool.count || pool.loops[rows].n < kLeastRows) return;
@@ -175,9 +177,11 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept 
   const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::copy;
   if (run >= 0) append(job.a, pool.take(run));
-  while (cast && can_grow(job.a) && job.a.valid == job.a.n) {  // only the parameters differ
+  while (can_grow(job.a) && job.a.valid == job.a.n) {
     const int i = pool.find_destination(job.a.n * job.dst_bytes);
-    if (i < 0 || pool.loops[i].is != job.a.n * job.src_bytes) break;
+    if (i < 0) break;
+    // Zeros behind a run; or only the parameters of a cast differ.
+    if (pool.loops[i].valid > 1 && (!cast || pool.loops[i].is != job.a.n * job.src_bytes)) break;
     append(job.a, pool.take(i));
   }
   if (!cast && !job.fill) choose_across(job, pool);
@@ -243,7 +247,9 @@ void even_blocks(Chain& chain) noexcept {
   chain.block = std::min(chain.block, round_up(even, kLine));
 }
 
-bool dense_rows(const Job& job) noexcept { return job.b.loops[0].is == job.a.n * job.src_bytes; }
+bool dense_rows(const Job& job) noexcept {
+  return job.b.loops[0].is == job.columns * job.src_bytes;
+}
 
 bool dense_columns(const Job& job) noexcept { return job.a.loops[0].os == job.b.n * job.dst_bytes; }
 
@@ -263,6 +269,18 @@ std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept {
     if (n % parts == 0) return n / parts;
   }
   return 1;
+}
+
+/// Of a loop that a unit repeats, `repeats` iterations are across; the others, if any, stay.
+void split_across(Job& job, Pool& pool, int index, std::int64_t repeats) noexcept {
+  Loop& loop = pool.loops[index];
+  job.across = loop;
+  job.across.n = job.across.valid = repeats;
+  loop.n = loop.valid = loop.n / repeats;
+  loop.is *= repeats;
+  loop.os *= repeats;
+  loop.ps *= repeats;
+  if (loop.n == 1) pool.take(index);
 }
 
 /// Blocks so small that finding one costs a good part of moving it: a unit is a loop of them, over
@@ -287,35 +305,104 @@ void choose_repeats(Job& job, Pool& pool, std::int64_t all) noexcept {
     best = i;
     repeats = n;
   }
-  if (best < 0) return;
-  Loop& loop = pool.loops[best];
-  job.across = loop;
-  job.across.n = job.across.valid = repeats;
-  loop.n = loop.valid = loop.n / repeats;
-  loop.is *= repeats;
-  loop.os *= repeats;
-  loop.ps *= repeats;
-  if (loop.n == 1) pool.take(best);
+  if (best >= 0) split_across(job, pool, best, repeats);
+}
+
+/// The loop over parts of so short a chain that a kernel does not pay for each of them, or -1.
+int find_parts(const Job& job, const Chain& chain, const Pool& pool) noexcept {
+  if (chain.n * job.dst_bytes >= 2 * kLine) return -1;
+  const int i = &chain == &job.b ? pool.find_destination(chain.n * job.dst_bytes)
+                                 : pool.find_source(chain.n * job.src_bytes);
+  return i < 0 || pool.loops[i].valid < pool.loops[i].n ? -1 : i;
+}
+
+/// Takes blocks beside the first, the nearest on the side that is not in scratch memory, until that
+/// holds what is worth a unit.
+void choose_parts_across(Job& job, Pool& pool) noexcept {
+  const std::int64_t block = job.a.n * job.b.n * job.dst_bytes;
+  if (job.a.block < job.a.n || job.b.block < job.b.n || 2 * block > kPartsBytes) return;
+  const auto distance = job.parts == Parts::rows ? &Loop::is : &Loop::os;
+  int nearest = -1;
+  for (int i = 0; i < pool.count; ++i) {
+    const Loop& loop = pool.loops[i];
+    if (loop.dim >= 0 || loop.valid < loop.n) continue;
+    if (nearest < 0 || loop.*distance < pool.loops[nearest].*distance) nearest = i;
+  }
+  if (nearest >= 0)
+    split_across(job, pool, nearest, equal_part(pool.loops[nearest].n, kPartsBytes / block));
+}
+
+/// Columns that follow each other without a gap in short parts are made in scratch memory.
+bool choose_parts_of_columns(Job& job, Pool& pool) noexcept {
+  const std::int64_t part = job.a.n * job.b.n * job.dst_bytes;
+  if (!dense_columns(job) || job.a.valid < job.a.n || part > kPartsBytes) return false;
+  const int parts = find_parts(job, job.a, pool);
+  if (parts < 0) return false;
+  job.parts = Parts::columns;
+  job.a.block = job.a.n * std::min(kPartsBytes / part, pool.loops[parts].n);
+  job.b.block = job.b.n;
+  append(job.a, pool.take(parts));
+  if (job.b.valid == job.b.n) choose_parts_across(job, pool);
+  return true;
+}
+
+/// How many columns are made of rows with gaps behind them, where those that nobody reads cost less
+/// than a kernel without them; 0: not so.
+std::int64_t columns_with_gaps(int element, std::int64_t valid, const Loop& rows) noexcept {
+  constexpr std::int64_t kMostColumns = 8, kPiece = 16;  // bytes that a tile takes of a row
+  const std::int64_t columns = rows.is / element;
+  if (rows.is % element != 0 || columns <= valid || columns > kMostColumns ||
+      valid * element % kPiece == 0 || !std::has_single_bit(static_cast<std::uint64_t>(columns)))
+    return 0;
+  const bool apart = kernel_for(element, columns, kPartsBytes / rows.is, rows.is, 0).number !=
+                     TransposeKernel::Number::element;
+  return apart ? columns : 0;
+}
+
+/// Short rows that follow each other without a gap in short parts are gathered in scratch memory;
+/// those with gaps stay where they are. `all` bytes are moved.
+bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all) noexcept {
+  if (job.a.valid < job.a.n || job.b.valid < job.b.n) return false;
+  const std::int64_t columns = columns_with_gaps(job.src_bytes, job.a.n, job.b.loops[0]);
+  if (columns > 0) job.columns = columns;
+  const std::int64_t rows = kPartsBytes / (job.columns * job.src_bytes);
+  const int parts = dense_rows(job) ? find_parts(job, job.b, pool) : -1;
+  if (columns == 0 && (parts < 0 || job.b.n > rows)) return false;
+  job.a.block = job.a.n;
+  job.b.block = std::min(job.b.n, rows);
+  if (parts < 0) {
+    choose_repeats(job, pool, all);
+    return true;
+  }
+  job.parts = Parts::rows;
+  // A table has room for all rows, should the last one end where the source does.
+  const std::int64_t most = columns > 0 ? std::min(rows, kMaxBlock) : rows;
+  job.b.block = job.b.n * std::clamp<std::int64_t>(most / job.b.n, 1, pool.loops[parts].n);
+  append(job.b, pool.take(parts));
+  if (columns == 0) choose_parts_across(job, pool);
+  return true;
 }
 
 void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
                       const Tuning& tuning) noexcept {
   const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::transpose;
-  append(job.a, pool.loops[ia]);
+  append(
+      job.a,
+      ia >= 0
+          ? pool.loops[ia]
+          : Loop{.n = 1, .valid = 1, .is = job.src_bytes, .os = 0, .ps = 0, .step = 0, .dim = -1});
   append(job.b, pool.loops[ib]);
   pool.take(std::max(ia, ib));
-  pool.take(std::min(ia, ib));
+  if (ia >= 0) pool.take(std::min(ia, ib));
+  job.columns = job.a.n;
+  if (!cast && choose_parts_of_rows(job, pool, all)) return;
+  if (!cast && choose_parts_of_columns(job, pool)) return;
   grow_destination(job.b, pool, job.dst_bytes, kLine);
   // No kernel is fast where columns, or rows, follow each other in parts only: blocks of those that
-  // do are repeated instead, if they have some lines.
-  const std::int64_t block = cast ? 0 : job.a.n * job.b.n * job.dst_bytes;
-  if (!dense_columns(job) || block < 4 * kLine) {
-    grow_source(job.a, pool, job.src_bytes, 4 * kLine);
-  }
-  if (!dense_rows(job) || block < 8 * kLine) {
-    grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
-  }
+  // do are repeated instead.
+  if (cast || !dense_columns(job)) grow_source(job.a, pool, job.src_bytes, 4 * kLine);
+  if (cast || !dense_rows(job)) grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
   const bool panels = has_panels(job, cast, tuning);
   if (!cast && one_pass(job, panels)) {
     choose_blocks(job, 0, most_of_streams(all));
@@ -364,7 +451,7 @@ void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
 void choose_kernels(Job& job, bool cast) noexcept {
   const Kernels& table = kernels();
   job.copy_run = job.kind == Kind::strided ? job.dst_bytes : job.a.block * job.dst_bytes;
-  job.copy_across = job.kind == Kind::copy ? job.across.n : 1;
+  job.copy_across = job.kind == Kind::copy ? job.across.valid : 1;
   CopyBlock copy{};
   copy.run = copy.valid = job.copy_run;
   copy.across = job.copy_across;
@@ -373,9 +460,16 @@ void choose_kernels(Job& job, bool cast) noexcept {
   job.row_stride = job.col_stride = 0;
   if (job.kind != Kind::transpose) return;
   const bool first = cast && job.src_bytes <= job.dst_bytes;  // into scratch, then cast
-  job.row_stride = cast && !first ? job.a.block * job.dst_bytes : even_stride(job.b, &Loop::is);
-  job.col_stride = first ? job.b.block * job.src_bytes : even_stride(job.a, &Loop::os);
-  job.transpose = &kernel_for(first ? job.src_bytes : job.dst_bytes, job.a.block, job.b.block,
+  const bool gaps = job.columns > job.a.n;
+  if (!gaps) job.columns = job.a.block;
+  job.row_stride = cast && !first             ? job.a.block * job.dst_bytes
+                   : job.parts == Parts::rows ? job.columns * job.src_bytes
+                                              : even_stride(job.b, &Loop::is);
+  job.col_stride = first                         ? job.b.block * job.src_bytes
+                   : job.parts == Parts::columns ? job.b.n * job.dst_bytes
+                   : gaps                        ? 0
+                                                 : even_stride(job.a, &Loop::os);
+  job.transpose = &kernel_for(first ? job.src_bytes : job.dst_bytes, job.columns, job.b.block,
                               job.row_stride, job.col_stride);
 }
 
@@ -416,6 +510,8 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change
   out.fill = nest.fill;
   out.src_bytes = nest.fill ? dst_bytes : src_bytes;
   out.dst_bytes = dst_bytes;
+  out.parts = Parts::none;
+  out.columns = 0;
   out.split = false;
   out.src = nest.src;
   out.dst = nest.dst;
@@ -436,7 +532,8 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change
       ib >= 0 && !cast && pool.loops[ib].valid == 1 && pool.loops[ib].n * out.dst_bytes >= 16;
   if (nest.fill || !linear || lone || (ia >= 0 && ia == ib)) {
     choose_copy(out, pool, ib, cast && !nest.fill, alone);
-  } else if (ia >= 0 && ib >= 0) {
+  } else if (ib >= 0 && (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
+                                     columns_with_gaps(out.src_bytes, 1, pool.loops[ib]) > 0))) {
     choose_transpose(out, pool, ia, ib, cast, tuning);
     if (change == Change::bytes_to_floats) choose_split(out);
   } else {

@@ -26,6 +26,11 @@ enum class Kind : std::uint8_t {
   strided,    ///< no contiguous loop on one side or both: element by element
 };
 
+/// What of a transposition follows without a gap in parts only, a loop or two of its chain: it is
+/// dense in scratch memory, where parts are gathered first or from where they are copied
+/// afterwards.
+enum class Parts : std::uint8_t { none, rows, columns };
+
 /// One loop over units: an outer loop of the nest, or the blocks of a chain.
 struct Step {
   enum class What : std::uint8_t { outer, blocks_a, blocks_b } what;
@@ -33,8 +38,15 @@ struct Step {
   Loop loop;
 };
 
+/// What scratch memory holds of rows or columns: half of a small L1.
+inline constexpr std::int64_t kPartsBytes = 16384;
+
 struct Job {
   Kind kind;
+  Parts parts;
+  /// Of a transposition: how many columns its kernel makes, a.block or, where rows are apart by
+  /// more, some that nobody reads.
+  std::int64_t columns;
   bool fill;
   int src_bytes, dst_bytes;  ///< of an element; equal and wider than a scalar where runs are short
   std::int64_t src, dst, param;

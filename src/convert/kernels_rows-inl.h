@@ -142,7 +142,10 @@ constexpr Transposes<E>::Transposes() {
     add("join", Number::rows, fits_interleave<E, 8>, join_lanes<E, 8>);
     add("part", Number::columns, fits_columns<E, 8>, part_lanes<E, 8>);
   }
-  if constexpr (E == 2) add("part", Number::columns, fits_columns<E, 16>, part_lanes<E, 16>);
+  if constexpr (E == 2) {
+    add("part", Number::columns, fits_columns<E, 4>, part_lanes<E, 4>);
+    add("part", Number::columns, fits_columns<E, 16>, part_lanes<E, 16>);
+  }
   if constexpr (E == 8) {
     add("part", Number::columns, fits_columns<E, 2>, part_few<E, 2>);
     add("part", Number::columns, fits_columns<E, 4>, part_lanes<E, 4>);

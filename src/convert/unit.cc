@@ -108,10 +108,11 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
       kernels_(kernels()) {
   block_.rows = rows_;
   block_.cols = columns_;
-  block_.size = size;
+  block_.size = job.parts == Parts::columns ? Size::small : size;
   block_.tuning = inner_.tuning = &tuning;
   inner_.size = Size::small;
-  even_ = !is_cast && job.kind == Kind::transpose && job.across.n == 1 && job.row_stride != 0 &&
+  even_ = !is_cast && job.kind == Kind::transpose && job.parts == Parts::none &&
+          job.columns == job.a.block && job.across.n == 1 && job.row_stride != 0 &&
           job.col_stride != 0 && job.a.valid == job.a.n && job.b.valid == job.b.n;
   if (!even_) return;
   describe_whole_block();
@@ -148,8 +149,11 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   const bool short_runs = is_cast_ && rows > 1 && na <= kShortRun && job_.across.n == 1 &&
                           follows(job_.b, &Loop::os, run);
   if (!is_cast_ && rows > 0)
-    copy_rows({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.n,
+    copy_rows({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.valid,
                job_.across.is, job_.across.os});
+  const std::int64_t zeros = (job_.across.n - job_.across.valid) * run;
+  if (zeros > 0 && rows > 0)
+    copy_rows({zero_bytes(), dst + job_.across.valid * run, rows, 0, os, zeros, 0, zero_bytes()});
   const std::int64_t pitch = is / job_.src_bytes;
   const bool with_gaps = short_runs && job_.dst_bytes < job_.src_bytes && valid == na &&
                          is % job_.src_bytes == 0 && pitch > na && pitch <= 2 * na &&
@@ -220,16 +224,23 @@ void UnitRunner::describe_whole_block() noexcept {
 /// Where the rows and columns of the block are; tables of them only where they are irregular or
 /// `full` tables are wanted.
 void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept {
-  const Byte* const src = unit.src + unit.a * stride_of(job_.a, &Loop::is);
-  Byte* const dst = unit.dst + unit.b * stride_of(job_.b, &Loop::os);
-  any_zero_row_ = false;
-  // Written here field by field and read so by the kernels: words that are read back in vectors
-  // wait until every store before them, those of the last kernel too, has left for the cache.
-  block_.row_stride = 0;
-  block_.col_stride = 0;
+  begin_block(unit, na);
+  locate_rows(unit, nb, full);
+  locate_columns(unit, na, full);
+}
+
+// Written here field by field and read so by the kernels: words that are read back in vectors wait
+// until every store before them, those of the last kernel too, has left for the cache.
+void UnitRunner::begin_block(const Unit& unit, std::int64_t na) noexcept {
   block_.src_end = src_end_;
   block_.copied = false;
   block_.na = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
+}
+
+void UnitRunner::locate_rows(const Unit& unit, std::int64_t nb, bool full) noexcept {
+  const Byte* const src = unit.src + unit.a * stride_of(job_.a, &Loop::is);
+  any_zero_row_ = false;
+  block_.row_stride = 0;
   if (!full && job_.b.count == 1 && unit.b + nb <= job_.b.valid) {
     block_.row_stride = job_.b.loops[0].is;
     rows_[0] = src + unit.b * block_.row_stride;
@@ -242,6 +253,11 @@ void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool
          });
     if (any_zero_row_) row_table_ = {};
   }
+}
+
+void UnitRunner::locate_columns(const Unit& unit, std::int64_t na, bool full) noexcept {
+  Byte* const dst = unit.dst + unit.b * stride_of(job_.b, &Loop::os);
+  block_.col_stride = 0;
   if (!full && job_.a.count == 1) {
     block_.col_stride = job_.a.loops[0].os;
     columns_[0] = dst + unit.a * block_.col_stride;
@@ -254,9 +270,49 @@ void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool
   }
 }
 
+/// Whether what lies behind the last row of a unit may be read.
+bool UnitRunner::room_for_gaps(const Unit& unit, std::int64_t nb) const noexcept {
+  const Loop& rows = job_.b.loops[0];
+  std::int64_t end = (unit.b + nb) * rows.is + (job_.across.n - 1) * job_.across.is;
+  if (job_.b.count == 2) end = rows.n * rows.is + ((unit.b + nb) / rows.n - 1) * job_.b.loops[1].is;
+  return src_end_ - unit.src >= end;
+}
+
+/// Rows that follow each other in parts only are put next to each other in scratch memory, those of
+/// one block after those of the other.
+void UnitRunner::gather_parts_of_rows(const Unit& unit, std::int64_t nb) noexcept {
+  const Loop &inner = job_.b.loops[0], &outer = job_.b.loops[1];
+  const std::int64_t part = inner.n * inner.is;
+  copy_rows({unit.src + unit.b / inner.n * outer.is, scratch_, nb / inner.n, outer.is, part, part,
+             part, src_end_, job_.across.n, job_.across.is, nb * inner.is});
+  any_zero_row_ = false;
+  block_.row_stride = inner.is;
+  block_.src_end = scratch_ + kScratchBytes;
+  block_.copied = true;
+  rows_[0] = scratch_;
+}
+
+/// A table of the columns with those that nobody reads behind them.
+void UnitRunner::add_spare_columns() noexcept {
+  for (std::int64_t a = 1; a < job_.columns; ++a)
+    columns_[a] = a < job_.a.n ? columns_[0] + a * block_.col_stride : scratch_ + kPartsBytes;
+  block_.na = job_.columns;
+  block_.col_stride = 0;
+  column_table_ = {};
+}
+
+/// Columns that follow each other in parts only are in scratch memory: each part to where it
+/// belongs.
+void UnitRunner::copy_parts_of_columns(const Unit& unit, std::int64_t na) noexcept {
+  const Loop &inner = job_.a.loops[0], &outer = job_.a.loops[1];
+  const std::int64_t part = inner.n * job_.col_stride;
+  copy_rows({scratch_, unit.dst + unit.a / inner.n * outer.os, na / inner.n, part, outer.os, part,
+             part, scratch_ + kScratchBytes, job_.across.n, na * job_.col_stride, job_.across.os});
+}
+
 void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexcept {
   if (block.na <= 0 || block.nb <= 0) return;
-  const bool whole = job_.transpose != nullptr && block.na == job_.a.block &&
+  const bool whole = job_.transpose != nullptr && block.na == job_.columns &&
                      block.nb == job_.b.block && block.row_stride == job_.row_stride &&
                      block.col_stride == job_.col_stride;
   (whole ? *job_.transpose : choose(kernels_, element, block)).run(block);
@@ -294,7 +350,42 @@ void UnitRunner::gather_crowded_rows() noexcept {
   block_.copied = true;
 }
 
+/// One block after the other, by rows and columns that are located.
+void UnitRunner::transpose_blocks(std::int64_t next_is, std::int64_t next_os) noexcept {
+  const std::int64_t located = block_.col_stride == 0 ? job_.a.n : 1;
+  transpose_bytes(block_, job_.dst_bytes);
+  for (std::int64_t k = 1; k < job_.across.n; ++k) {
+    rows_[0] += next_is;
+    for (std::int64_t a = 0; a < located; ++a) columns_[a] += next_os;
+    transpose_bytes(block_, job_.dst_bytes);
+  }
+}
+
+/// By way of scratch memory, or with columns that nobody reads.
+void UnitRunner::transpose_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
+  const bool spare = job_.columns > job_.a.n, wide = spare && room_for_gaps(unit, nb),
+             gather = job_.parts == Parts::rows && (wide || !spare),
+             to_scratch = job_.parts == Parts::columns;
+  const std::int64_t block = job_.a.block * nb * job_.dst_bytes;
+  begin_block(unit, na);
+  block_.nb = nb;
+  gather ? gather_parts_of_rows(unit, nb) : locate_rows(unit, nb, false);
+  for (std::int64_t b = 0; any_zero_row_ && b < nb; ++b) {
+    if (rows_[b] == nullptr) rows_[b] = zero_bytes();
+  }
+  if (to_scratch) {
+    block_.col_stride = job_.col_stride;
+    columns_[0] = scratch_;
+  } else {
+    locate_columns(unit, na, false);
+  }
+  if (wide) add_spare_columns();
+  transpose_blocks(gather ? block : job_.across.is, to_scratch ? block : job_.across.os);
+  if (to_scratch) copy_parts_of_columns(unit, na);
+}
+
 void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
+  if (job_.parts != Parts::none || job_.columns > job_.a.n) return transpose_parts(unit, na, nb);
   locate(unit, na, nb, false);
   block_.nb = nb;
   if (job_.split) {
@@ -308,12 +399,7 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
       if (rows_[b] == nullptr) rows_[b] = zero_bytes();
     }
     if (job_.across.n == 1) gather_crowded_rows();
-    transpose_bytes(block_, job_.dst_bytes);
-    for (std::int64_t k = 1; k < job_.across.n; ++k) {
-      rows_[0] += job_.across.is;
-      columns_[0] += job_.across.os;
-      transpose_bytes(block_, job_.dst_bytes);
-    }
+    transpose_blocks(job_.across.is, job_.across.os);
   }
   for (std::int64_t a = block_.na; a < na; ++a) {
     std::memset(block_.column(a), 0, static_cast<std::size_t>(nb * job_.dst_bytes));

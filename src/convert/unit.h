@@ -48,14 +48,23 @@ class UnitRunner {
  private:
   void copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+  void transpose_blocks(std::int64_t next_is, std::int64_t next_os) noexcept;
+  void transpose_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
 
   void locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept;
+  void locate_rows(const Unit& unit, std::int64_t nb, bool full) noexcept;
+  void locate_columns(const Unit& unit, std::int64_t na, bool full) noexcept;
+  void begin_block(const Unit& unit, std::int64_t na) noexcept;
   void describe_whole_block() noexcept;
   std::int64_t scratch_pitch() const noexcept;
   bool rows_crowd() const noexcept;
   void gather_crowded_rows() noexcept;
+  bool room_for_gaps(const Unit& unit, std::int64_t nb) const noexcept;
+  void gather_parts_of_rows(const Unit& unit, std::int64_t nb) noexcept;
+  void add_spare_columns() noexcept;
+  void copy_parts_of_columns(const Unit& unit, std::int64_t na) noexcept;
   void transpose_bytes(const TransposeBlock& block, int element) noexcept;
   void copy_rows(CopyBlock block) noexcept;
   void transpose_then_cast(const Unit& unit) noexcept;
@@ -74,6 +83,7 @@ class UnitRunner {
                      std::int64_t run) noexcept;
 
   static constexpr std::size_t kScratchBytes = 40 * 1024 + 64;
+  static_assert(2 * kPartsBytes < kScratchBytes);
 
   const Job& job_;
   const RowCast& cast_;
