@@ -2,7 +2,8 @@
 // bench_convert [--set goals|channels|sizes|ranks|all] [--threads N] [--cold] [--rounds N]
 //               [--filter TEXT] [--only CONTENDER] [--json FILE] [--no-check]
 //               [--streams N] [--prefetch on|off]: how transpositions walk memory, for this run
-//               [--from LAYOUT --to LAYOUT --shape SHAPE [--dtype T]]: a case of one's own
+//               [--from LAYOUT --to LAYOUT --shape SHAPE [--dtype T] [--to-dtype T]]: a case of
+//               one's own
 // Prints, for each case, the time of memcpy for the same bytes and what fraction of its speed each
 // contender reaches; every contender's result is checked before it is timed.
 #include <chrono>
@@ -21,7 +22,7 @@ namespace stowage::bench {
 namespace {
 
 struct Arguments {
-  std::string set = "goals", filter, only, json, from, to, shape, dtype = "f32";
+  std::string set = "goals", filter, only, json, from, to, shape, dtype = "f32", to_dtype;
   bool check = true;
   Settings settings;
   ConversionTuning tuning = conversion_tuning();
@@ -49,6 +50,8 @@ Arguments parse(int argc, char** argv) {
       a.shape = value();
     } else if (key == "--dtype") {
       a.dtype = value();
+    } else if (key == "--to-dtype") {
+      a.to_dtype = value();
     } else if (key == "--json") {
       a.json = value();
     } else if (key == "--threads") {
@@ -200,8 +203,9 @@ int run(int argc, char** argv) {
       machine().c_str(), args.settings.threads, args.settings.cold ? "cold" : "warm");
   if (!args.shape.empty()) {
     const DType dtype = parse_dtype(args.dtype);
-    report["cases"].push_back(
-        run_case({"own", args.from, args.to, Shape::parse(args.shape), dtype, dtype}, args, pool));
+    const DType to_dtype = args.to_dtype.empty() ? dtype : parse_dtype(args.to_dtype);
+    report["cases"].push_back(run_case(
+        {"own", args.from, args.to, Shape::parse(args.shape), dtype, to_dtype}, args, pool));
   }
   const std::vector<std::string> sets =
       !args.shape.empty() ? std::vector<std::string>{}

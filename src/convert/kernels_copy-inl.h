@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -71,6 +72,12 @@ void copy_short(const CopyBlock& c) {
     }
   }
 #endif
+  constexpr std::int64_t kWide = std::bit_ceil(static_cast<unsigned>(kRun));
+  if (kWide > kRun && kRun > 2 && os == kRun && is >= kWide) {
+    // One move each, the end of which the next writes over; not past the end of the last.
+    const std::int64_t wide = rows - (kWide + kRun - 1) / kRun;
+    for (; r < wide; ++r, from += is, to += os) std::memcpy(to, from, kWide);
+  }
   HWY_UNROLL(2)  // so short a loop is slower where it lies across a line of code
   for (; r < rows; ++r, from += is, to += os) std::memcpy(to, from, kRun);
 }
@@ -260,6 +267,7 @@ void copy_words(const CopyBlock& c) {
   Word mask;
   std::memcpy(&mask, bytes, sizeof mask);
   const std::int64_t safe = rows_with_room(c, sizeof(Word));
+  HWY_UNROLL(4)
   for (std::int64_t r = 0; r < safe; ++r, from += is, to += os) {
     Word word;
     std::memcpy(&word, from, sizeof word);
@@ -273,34 +281,71 @@ void copy_words(const CopyBlock& c) {
   }
 }
 
-/// Rows of 2, 4 or 8 bytes that end in zeros and follow each other without a gap on both sides: as
-/// many as fill a vector at once. Returns how many are done.
-std::int64_t copy_dense_words(const CopyBlock& c) {
+/// Whether 16 bytes of the source hold the rows of 16 bytes that are made of them.
+inline bool near_words(const CopyBlock& c) {
+  return c.os == c.run && c.is > 0 && (16 / c.run - 1) * c.is + c.valid <= 16;
+}
+
+/// Rows of 2, 4 or 8 bytes that end in zeros, near each other in the source and without a gap in
+/// the destination: as many as fill a vector at once. Returns how many are done.
+std::int64_t copy_near_words(const CopyBlock& c) {
   const TileTag<1, kBlocks> d;
-  const std::int64_t run = c.run, valid = c.valid, words = 16 / run;
+  const std::int64_t run = c.run, valid = c.valid, is = c.is, words = 16 / run;
   alignas(16) Byte order[16];
-  for (std::int64_t i = 0; i < 16; ++i)
-    order[i] = i % run < valid ? static_cast<Byte>(i / run * valid + i % run) : Byte{0x80};
+  std::memset(order, 0x80, sizeof order);
+  for (std::int64_t word = 0; word < words; ++word) {
+    for (std::int64_t i = 0; i < valid; ++i)
+      order[word * run + i] = static_cast<Byte>(word * is + i);
+  }
   const auto spread = hn::LoadDup128(d, order);
   const std::int64_t safe = rows_with_room(c, 16);
   const bool asked = c.tuning->prefetch_for_write;
-  EvenRows<1> from(c.src, words * valid);
+  EvenRows<1> from(c.src, words * is);
   Byte* to = c.dst;
   std::int64_t row = 0;
   for (; row + kBlocks * words <= safe; row += kBlocks * words, to += 16 * kBlocks) {
     if (asked) prefetch_for_write(to + 512);
     hn::StoreU(hn::TableLookupBytesOr0(load_rows<1, kBlocks>(from, 0), spread), d, to);
-    from.skip(kBlocks * words * valid);
+    from.skip(kBlocks * words * is);
   }
   return row;
+}
+
+/// Runs of 2, 4, 8 or 16 bytes that end in zeros, without a gap on both sides but for what lies in
+/// the place of the zeros. Returns how many are done.
+std::int64_t copy_dense_masked(const CopyBlock& c) {
+  const TileTag<1, kBlocks> d;
+  constexpr std::int64_t kVectorBytes = 16 * kBlocks;
+  alignas(16) Byte bytes[16] = {};
+  std::memset(bytes, 0xff, static_cast<std::size_t>(c.valid));
+  for (std::int64_t i = c.run; i < 16; i *= 2)
+    std::memcpy(bytes + i, bytes, static_cast<std::size_t>(i));
+  const auto mask = hn::LoadDup128(d, bytes);
+  // The last run may end where the source does.
+  const std::int64_t all = (c.rows - 1) * c.run;
+  const Byte* const from = c.src;
+  Byte* const to = c.dst;
+  const bool asked = c.tuning->prefetch_for_write;
+  std::int64_t i = 0;
+  for (; i + kVectorBytes <= all; i += kVectorBytes) {
+    if (asked) prefetch_for_write(to + i + 512);
+    hn::StoreU(hn::And(hn::LoadU(d, from + i), mask), d, to + i);
+  }
+  return i / c.run;
 }
 
 /// Short runs that end in zeros. Not read past the end of the source.
 void copy_padded(const CopyBlock& block) {
   CopyBlock c = block;
+  if (c.is == c.run && c.os == c.run && c.valid > 0 && c.run <= 16 && 16 % c.run == 0) {
+    const std::int64_t done = copy_dense_masked(c);
+    c.src += done * c.is;
+    c.dst += done * c.os;
+    c.rows -= done;
+  }
   if (c.run <= 8 && (c.run & (c.run - 1)) == 0) {
-    if (c.os == c.run && c.is == c.valid && c.valid > 0) {
-      const std::int64_t done = copy_dense_words(c);
+    if (near_words(c) && c.valid > 0) {
+      const std::int64_t done = copy_near_words(c);
       c.src += done * c.is;
       c.dst += done * c.os;
       c.rows -= done;
