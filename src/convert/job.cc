@@ -185,7 +185,13 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept 
     append(job.a, pool.take(i));
   }
   if (!cast && !job.fill) choose_across(job, pool);
-  if (job.b.count == 0 && pool.count > 0 && pool.loops[0].dim < 0) append(job.b, pool.take(0));
+  int rows = -1;
+  for (int i = 0; i < pool.count; ++i) {
+    if (pool.loops[i].dim >= 0) continue;
+    if (rows < 0 || (cast && pool.loops[i].ps == 0 && pool.loops[i].n > pool.loops[rows].n))
+      rows = i;
+  }
+  if (job.b.count == 0 && rows >= 0) append(job.b, pool.take(rows));
   const auto* const loops = job.a.loops.data();
   const bool maps =
       cast && std::any_of(loops, loops + job.a.count, [](const Loop& l) { return l.ps != 0; });
@@ -308,12 +314,19 @@ void choose_repeats(Job& job, Pool& pool, std::int64_t all) noexcept {
   if (best >= 0) split_across(job, pool, best, repeats);
 }
 
-/// The loop over parts of so short a chain that a kernel does not pay for each of them, or -1.
-int find_parts(const Job& job, const Chain& chain, const Pool& pool) noexcept {
-  if (chain.n * job.dst_bytes >= 2 * kLine) return -1;
+/// The loop over parts of so short a chain that a kernel does not pay for each of them, or -1. A
+/// cast takes all that scratch memory holds, and its parameters do not differ along the chain.
+int find_parts(const Job& job, const Chain& chain, const Pool& pool, bool cast) noexcept {
+  if (!cast && chain.n * job.dst_bytes >= 2 * kLine) return -1;
   const int i = &chain == &job.b ? pool.find_destination(chain.n * job.dst_bytes)
                                  : pool.find_source(chain.n * job.src_bytes);
-  return i < 0 || pool.loops[i].valid < pool.loops[i].n ? -1 : i;
+  if (i < 0 || pool.loops[i].valid < pool.loops[i].n) return -1;
+  return cast && (pool.loops[i].ps != 0 || chain.loops[0].ps != 0) ? -1 : i;
+}
+
+/// How many rows, or columns, of `bytes` scratch memory holds beside what it holds of a cast.
+std::int64_t most_of_parts(std::int64_t bytes, bool cast) noexcept {
+  return cast ? std::min(kCastBytes / bytes, kMaxBlock) : kPartsBytes / bytes;
 }
 
 /// Takes blocks beside the first, the nearest on the side that is not in scratch memory, until that
@@ -333,16 +346,17 @@ void choose_parts_across(Job& job, Pool& pool) noexcept {
 }
 
 /// Columns that follow each other without a gap in short parts are made in scratch memory.
-bool choose_parts_of_columns(Job& job, Pool& pool) noexcept {
-  const std::int64_t part = job.a.n * job.b.n * job.dst_bytes;
-  if (!dense_columns(job) || job.a.valid < job.a.n || part > kPartsBytes) return false;
-  const int parts = find_parts(job, job.a, pool);
+bool choose_parts_of_columns(Job& job, Pool& pool, bool cast) noexcept {
+  const std::int64_t most =
+      most_of_parts(job.b.n * std::max(job.src_bytes, job.dst_bytes), cast) / job.a.n;
+  if (!dense_columns(job) || job.a.valid < job.a.n || most == 0) return false;
+  const int parts = find_parts(job, job.a, pool, cast);
   if (parts < 0) return false;
   job.parts = Parts::columns;
-  job.a.block = job.a.n * std::min(kPartsBytes / part, pool.loops[parts].n);
+  job.a.block = job.a.n * std::min(most, pool.loops[parts].n);
   job.b.block = job.b.n;
   append(job.a, pool.take(parts));
-  if (job.b.valid == job.b.n) choose_parts_across(job, pool);
+  if (!cast && job.b.valid == job.b.n) choose_parts_across(job, pool);
   return true;
 }
 
@@ -354,19 +368,20 @@ std::int64_t columns_with_gaps(int element, std::int64_t valid, const Loop& rows
   if (rows.is % element != 0 || columns <= valid || columns > kMostColumns ||
       valid * element % kPiece == 0 || !std::has_single_bit(static_cast<std::uint64_t>(columns)))
     return 0;
-  const bool apart = kernel_for(element, columns, kPartsBytes / rows.is, rows.is, 0).number !=
-                     TransposeKernel::Number::element;
-  return apart ? columns : 0;
+  const bool separate = kernel_for(element, columns, kPartsBytes / rows.is, rows.is, 0).number !=
+                        TransposeKernel::Number::element;
+  return separate ? columns : 0;
 }
 
 /// Short rows that follow each other without a gap in short parts are gathered in scratch memory;
 /// those with gaps stay where they are. `all` bytes are moved.
-bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all) noexcept {
+bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, bool cast) noexcept {
   if (job.a.valid < job.a.n || job.b.valid < job.b.n) return false;
-  const std::int64_t columns = columns_with_gaps(job.src_bytes, job.a.n, job.b.loops[0]);
+  const std::int64_t columns = cast ? 0 : columns_with_gaps(job.src_bytes, job.a.n, job.b.loops[0]);
   if (columns > 0) job.columns = columns;
-  const std::int64_t rows = kPartsBytes / (job.columns * job.src_bytes);
-  const int parts = dense_rows(job) ? find_parts(job, job.b, pool) : -1;
+  const std::int64_t rows =
+      most_of_parts(job.columns * std::max(job.src_bytes, job.dst_bytes), cast);
+  const int parts = dense_rows(job) ? find_parts(job, job.b, pool, cast) : -1;
   if (columns == 0 && (parts < 0 || job.b.n > rows)) return false;
   job.a.block = job.a.n;
   job.b.block = std::min(job.b.n, rows);
@@ -379,7 +394,7 @@ bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all) noexcept {
   const std::int64_t most = columns > 0 ? std::min(rows, kMaxBlock) : rows;
   job.b.block = job.b.n * std::clamp<std::int64_t>(most / job.b.n, 1, pool.loops[parts].n);
   append(job.b, pool.take(parts));
-  if (columns == 0) choose_parts_across(job, pool);
+  if (!cast && columns == 0) choose_parts_across(job, pool);
   return true;
 }
 
@@ -396,13 +411,13 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   pool.take(std::max(ia, ib));
   if (ia >= 0) pool.take(std::min(ia, ib));
   job.columns = job.a.n;
-  if (!cast && choose_parts_of_rows(job, pool, all)) return;
-  if (!cast && choose_parts_of_columns(job, pool)) return;
+  if (choose_parts_of_rows(job, pool, all, cast)) return;
+  if (choose_parts_of_columns(job, pool, cast)) return;
   grow_destination(job.b, pool, job.dst_bytes, kLine);
   // No kernel is fast where columns, or rows, follow each other in parts only: blocks of those that
   // do are repeated instead.
-  if (cast || !dense_columns(job)) grow_source(job.a, pool, job.src_bytes, 4 * kLine);
-  if (cast || !dense_rows(job)) grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
+  if (!dense_columns(job)) grow_source(job.a, pool, job.src_bytes, 4 * kLine);
+  if (!dense_rows(job)) grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
   const bool panels = has_panels(job, cast, tuning);
   if (!cast && one_pass(job, panels)) {
     choose_blocks(job, 0, most_of_streams(all));

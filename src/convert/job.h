@@ -38,8 +38,9 @@ struct Step {
   Loop loop;
 };
 
-/// What scratch memory holds of rows or columns: half of a small L1.
-inline constexpr std::int64_t kPartsBytes = 16384;
+/// What scratch memory holds of rows or columns: half of a small L1. Beside a cast, of its wider
+/// elements: three buffers are in use at once.
+inline constexpr std::int64_t kPartsBytes = 16384, kCastBytes = 8192;
 
 struct Job {
   Kind kind;

@@ -6,56 +6,10 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "convert/walk.h"
 
 namespace stowage::conversion {
 namespace {
-
-/// f(i, source offset, destination offset, parameter, has a source) for iterations
-/// [start, start + n) of the chain.
-template <class F>
-void walk(const Chain& chain, std::int64_t start, std::int64_t n, F f) {
-  if (chain.count == 0) {
-    f(std::int64_t{0}, std::int64_t{0}, std::int64_t{0}, std::int64_t{0}, true);
-    return;
-  }
-  if (chain.count == 1) {
-    const Loop& l = chain.loops[0];
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t v = start + i;
-      f(i, v * l.is, v * l.os, v * l.ps, v < l.valid);
-    }
-    return;
-  }
-  std::array<std::int64_t, 6> index{};
-  std::int64_t is = 0, os = 0, ps = 0;
-  for (int k = 0; k < chain.count; ++k) {
-    const Loop& l = chain.loops[static_cast<std::size_t>(k)];
-    const std::int64_t v = start % l.n;
-    index[static_cast<std::size_t>(k)] = v;
-    start /= l.n;
-    is += v * l.is;
-    os += v * l.os;
-    ps += v * l.ps;
-  }
-  for (std::int64_t i = 0; i < n; ++i) {
-    bool valid = true;
-    for (int k = 0; k < chain.count; ++k) {
-      valid &= index[static_cast<std::size_t>(k)] < chain.loops[static_cast<std::size_t>(k)].valid;
-    }
-    f(i, is, os, ps, valid);
-    for (int k = 0; k < chain.count; ++k) {
-      const Loop& l = chain.loops[static_cast<std::size_t>(k)];
-      is += l.is;
-      os += l.os;
-      ps += l.ps;
-      if (++index[static_cast<std::size_t>(k)] < l.n) break;
-      index[static_cast<std::size_t>(k)] = 0;
-      is -= l.n * l.is;
-      os -= l.n * l.os;
-      ps -= l.n * l.ps;
-    }
-  }
-}
 
 template <int E>
 void gather(const Byte* src, std::int64_t stride, Byte* dst, std::int64_t n) {
@@ -73,25 +27,6 @@ constexpr Gather kGather[] = {gather<1>, gather<2>, gather<4>, gather<8>, gather
 constexpr Scatter kScatter[] = {scatter<1>, scatter<2>, scatter<4>, scatter<8>, scatter<16>};
 
 int log2_of(int bytes) { return std::countr_zero(static_cast<unsigned>(bytes)); }
-
-std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
-  return chain.count > 0 ? chain.loops[0].*stride : 0;
-}
-
-/// Runs of more elements are cast one by one: calling a cast costs as much as a few dozen.
-constexpr std::int64_t kShortRun = 256;
-
-/// The first `period` values again and again, up to n.
-void repeat(float* row, std::int64_t period, std::int64_t n) {
-  for (std::int64_t done = period; done < n; done += std::min(done, n - done))
-    std::copy_n(row, std::min(done, n - done), row + done);
-}
-
-/// Whether the iterations of the chain lie `bytes` apart in the way that `stride` says, and have
-/// the same parameters.
-bool follows(const Chain& chain, std::int64_t Loop::*stride, std::int64_t bytes) {
-  return chain.count == 1 && chain.loops[0].*stride == bytes && chain.loops[0].ps == 0;
-}
 
 }  // namespace
 
@@ -146,8 +81,8 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   const std::int64_t rows = unit.zero ? 0 : std::clamp<std::int64_t>(job_.b.valid - unit.b, 0, nb);
   const std::int64_t valid = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
   if (rows > 0) src += unit.b * is;
-  const bool short_runs = is_cast_ && rows > 1 && na <= kShortRun && job_.across.n == 1 &&
-                          follows(job_.b, &Loop::os, run);
+  const bool short_runs =
+      is_cast_ && rows > 1 && na <= kShortRun && job_.b.count == 1 && job_.b.loops[0].ps == 0;
   if (!is_cast_ && rows > 0)
     copy_rows({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.valid,
                job_.across.is, job_.across.os});
@@ -155,13 +90,14 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   if (zeros > 0 && rows > 0)
     copy_rows({zero_bytes(), dst + job_.across.valid * run, rows, 0, os, zeros, 0, zero_bytes()});
   const std::int64_t pitch = is / job_.src_bytes;
-  const bool with_gaps = short_runs && job_.dst_bytes < job_.src_bytes && valid == na &&
-                         is % job_.src_bytes == 0 && pitch > na && pitch <= 2 * na &&
+  const bool with_gaps = short_runs && os == run && job_.dst_bytes < job_.src_bytes &&
+                         valid == na && is % job_.src_bytes == 0 && pitch > na && pitch <= 2 * na &&
                          (job_.b.count == 1 && job_.b.loops[0].ps == 0);
   if (with_gaps) {
     cast_with_gaps(src, dst, rows, na, pitch, map_of_runs(job_.a, unit.a, na, unit.param, pitch));
   } else if (short_runs) {
-    cast_short_runs(src, dst, rows, na, valid, map_of_runs(job_.a, unit.a, valid, unit.param, na));
+    cast_short_runs(src, dst, rows, na, valid, os,
+                    map_of_runs(job_.a, unit.a, valid, unit.param, na));
   }
   for (std::int64_t r = 0; is_cast_ && !short_runs && r < rows; ++r) {
     const std::int64_t base = unit.param + (unit.b + r) * stride_of(job_.b, &Loop::ps);
@@ -173,42 +109,6 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   if (rows < nb)
     copy_rows({zero_bytes(), dst + rows * os, nb - rows, 0, os, run, 0, zero_bytes(), job_.across.n,
                0, job_.across.os});
-}
-
-/// Runs of `run` elements, of which the first `valid` have a source, next to each other in the
-/// destination. They are put next to each other first, zeros behind each, and cast together.
-void UnitRunner::cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
-                                 std::int64_t valid, const RowMap& map) noexcept {
-  const std::int64_t is = stride_of(job_.b, &Loop::is), bytes = run * job_.src_bytes;
-  const std::int64_t most = static_cast<std::int64_t>(kScratchBytes) / bytes;
-  for (std::int64_t r = 0; r < rows; r += most) {
-    const std::int64_t n = std::min(most, rows - r);
-    copy_rows({src + r * is, scratch_, n, is, bytes, bytes, valid * job_.src_bytes, src_end_});
-    cast_dense(scratch_, dst + r * run * job_.dst_bytes, n * run, run, map);
-  }
-}
-
-/// Runs of `run` elements, `pitch` apart in the source and next to each other in the destination,
-/// where elements are narrower: cast with what is between them, then put together.
-void UnitRunner::cast_with_gaps(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
-                                std::int64_t pitch, const RowMap& map) noexcept {
-  const std::int64_t is = pitch * job_.dst_bytes, os = run * job_.dst_bytes;
-  constexpr std::int64_t kPieceBytes = 8192;  // in L1 beside what is read and written
-  const std::int64_t most = kPieceBytes / is;
-  for (std::int64_t r = 0; r < rows; r += most) {
-    const std::int64_t n = std::min(most, rows - r), elements = (n - 1) * pitch + run;
-    cast_dense(src + r * pitch * job_.src_bytes, scratch_, elements, pitch, map);
-    copy_rows({scratch_, dst + r * os, n, is, os, os, os, scratch_ + kScratchBytes});
-  }
-}
-
-/// Elements that follow each other without a gap on both sides; the map is one of map_of_runs, made
-/// for runs of `run`.
-void UnitRunner::cast_dense(const Byte* src, Byte* dst, std::int64_t n, std::int64_t run,
-                            const RowMap& map) noexcept {
-  const std::int64_t step = whole_runs(run);
-  for (std::int64_t i = 0; i < n; i += step)
-    cast_(src + i * job_.src_bytes, dst + i * job_.dst_bytes, std::min(step, n - i), map);
 }
 
 /// A block whose rows and columns are at equal distances, all but where it begins.
@@ -280,16 +180,16 @@ bool UnitRunner::room_for_gaps(const Unit& unit, std::int64_t nb) const noexcept
 
 /// Rows that follow each other in parts only are put next to each other in scratch memory, those of
 /// one block after those of the other.
-void UnitRunner::gather_parts_of_rows(const Unit& unit, std::int64_t nb) noexcept {
+void UnitRunner::gather_parts_of_rows(const Unit& unit, std::int64_t nb, Byte* to) noexcept {
   const Loop &inner = job_.b.loops[0], &outer = job_.b.loops[1];
   const std::int64_t part = inner.n * inner.is;
-  copy_rows({unit.src + unit.b / inner.n * outer.is, scratch_, nb / inner.n, outer.is, part, part,
-             part, src_end_, job_.across.n, job_.across.is, nb * inner.is});
+  copy_rows({unit.src + unit.b / inner.n * outer.is, to, nb / inner.n, outer.is, part, part, part,
+             src_end_, job_.across.n, job_.across.is, nb * inner.is});
   any_zero_row_ = false;
   block_.row_stride = inner.is;
   block_.src_end = scratch_ + kScratchBytes;
   block_.copied = true;
-  rows_[0] = scratch_;
+  rows_[0] = to;
 }
 
 /// A table of the columns with those that nobody reads behind them.
@@ -303,11 +203,12 @@ void UnitRunner::add_spare_columns() noexcept {
 
 /// Columns that follow each other in parts only are in scratch memory: each part to where it
 /// belongs.
-void UnitRunner::copy_parts_of_columns(const Unit& unit, std::int64_t na) noexcept {
+void UnitRunner::copy_parts_of_columns(const Unit& unit, std::int64_t na,
+                                       const Byte* from) noexcept {
   const Loop &inner = job_.a.loops[0], &outer = job_.a.loops[1];
-  const std::int64_t part = inner.n * job_.col_stride;
-  copy_rows({scratch_, unit.dst + unit.a / inner.n * outer.os, na / inner.n, part, outer.os, part,
-             part, scratch_ + kScratchBytes, job_.across.n, na * job_.col_stride, job_.across.os});
+  const std::int64_t part = inner.n * block_.col_stride;
+  copy_rows({from, unit.dst + unit.a / inner.n * outer.os, na / inner.n, part, outer.os, part, part,
+             scratch_ + kScratchBytes, job_.across.n, na * block_.col_stride, job_.across.os});
 }
 
 void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexcept {
@@ -369,7 +270,7 @@ void UnitRunner::transpose_parts(const Unit& unit, std::int64_t na, std::int64_t
   const std::int64_t block = job_.a.block * nb * job_.dst_bytes;
   begin_block(unit, na);
   block_.nb = nb;
-  gather ? gather_parts_of_rows(unit, nb) : locate_rows(unit, nb, false);
+  gather ? gather_parts_of_rows(unit, nb, scratch_) : locate_rows(unit, nb, false);
   for (std::int64_t b = 0; any_zero_row_ && b < nb; ++b) {
     if (rows_[b] == nullptr) rows_[b] = zero_bytes();
   }
@@ -381,10 +282,11 @@ void UnitRunner::transpose_parts(const Unit& unit, std::int64_t na, std::int64_t
   }
   if (wide) add_spare_columns();
   transpose_blocks(gather ? block : job_.across.is, to_scratch ? block : job_.across.os);
-  if (to_scratch) copy_parts_of_columns(unit, na);
+  if (to_scratch) copy_parts_of_columns(unit, na, scratch_);
 }
 
 void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
+  if (is_cast_ && job_.parts != Parts::none) return cast_parts(unit, na, nb);
   if (job_.parts != Parts::none || job_.columns > job_.a.n) return transpose_parts(unit, na, nb);
   locate(unit, na, nb, false);
   block_.nb = nb;
@@ -406,153 +308,6 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
   }
 }
 
-/// Pixels of interleaved bytes into planes of f32.
-void UnitRunner::split(const Unit& unit) noexcept {
-  PixelRun run{.src = block_.row(0),
-               .src_end = src_end_,
-               .n = block_.nb,
-               .channels = static_cast<int>(block_.na),
-               .to = {},
-               .mean = {},
-               .norm = {1, 1, 1, 1},
-               .prefetch_for_write = block_.tuning->prefetch_for_write};
-  for (int c = 0; c < run.channels; ++c) {
-    run.to[c] = reinterpret_cast<float*>(block_.column(c));
-    const RowMap map = row_map(job_.b, unit.b, block_.nb, unit.param + c * job_.a.loops[0].ps);
-    if (map.mode == RowMap::Mode::none) continue;
-    run.mean[c] = *map.mean;
-    run.norm[c] = *map.norm;
-  }
-  kernels_.split_pixels(run);
-}
-
-// The transposition happens in the narrower of the two types, in scratch memory.
-
-void UnitRunner::transpose_then_cast(const Unit& unit) noexcept {
-  const std::int64_t pitch = block_.nb * job_.src_bytes, nb = block_.nb;
-  Byte* scratch = scratch_;
-  inner_.rows = rows_;
-  if (any_zero_row_) {
-    for (std::int64_t b = 0; b < nb; ++b)
-      inner_rows_[b] = rows_[b] != nullptr ? rows_[b] : zero_bytes();
-    inner_.rows = inner_rows_;
-  }
-  inner_.cols = &scratch;
-  inner_.na = block_.na;
-  inner_.nb = nb;
-  inner_.src_end = src_end_;
-  inner_.row_stride = block_.row_stride;
-  inner_.col_stride = pitch;
-  transpose_bytes(inner_, job_.src_bytes);
-  if (nb <= kShortRun && job_.b.count == 1 && follows(job_.a, &Loop::os, nb * job_.dst_bytes)) {
-    const std::int64_t valid = std::clamp<std::int64_t>(job_.b.valid - unit.b, 0, nb);
-    cast_dense(scratch, block_.column(0), block_.na * nb, nb,
-               map_of_runs(job_.b, unit.b, valid, unit.param, nb));
-    return;
-  }
-  walk(job_.a, unit.a, block_.na,
-       [&](std::int64_t a, std::int64_t, std::int64_t, std::int64_t ps, bool) {
-         cast_(scratch + a * pitch, block_.column(a), nb,
-               row_map(job_.b, unit.b, nb, unit.param + ps));
-       });
-  if (any_zero_row_ && is_mapped_) clear_rows_without_source(block_);
-}
-
-void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
-  const std::int64_t pitch = block_.na * job_.dst_bytes, na = block_.na;
-  inner_rows_[0] = scratch_;
-  if (!any_zero_row_ && na <= kShortRun && follows(job_.b, &Loop::is, na * job_.src_bytes)) {
-    cast_dense(block_.row(0), scratch_, block_.nb * na, na,
-               map_of_runs(job_.a, unit.a, na, unit.param, na));
-  } else {
-    walk(job_.b, unit.b, block_.nb,
-         [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t ps, bool valid) {
-           Byte* const row = scratch_ + b * pitch;
-           if (any_zero_row_) inner_rows_[b] = valid ? row : zero_bytes();
-           if (valid) cast_(block_.row(b), row, na, row_map(job_.a, unit.a, na, unit.param + ps));
-         });
-  }
-  inner_.rows = inner_rows_;
-  inner_.cols = columns_;
-  inner_.na = na;
-  inner_.nb = block_.nb;
-  inner_.src_end = scratch_ + kScratchBytes;
-  inner_.row_stride = any_zero_row_ ? 0 : pitch;
-  inner_.col_stride = block_.col_stride;
-  inner_.size = block_.size;
-  transpose_bytes(inner_, job_.dst_bytes);
-}
-
-void UnitRunner::clear_rows_without_source(const TransposeBlock& to) noexcept {
-  const std::int64_t e = job_.dst_bytes;
-  for (std::int64_t b = 0; b < to.nb; ++b) {
-    if (rows_[b] != nullptr) continue;
-    std::int64_t end = b + 1;
-    while (end < to.nb && rows_[end] == nullptr) ++end;
-    for (std::int64_t a = 0; a < to.na; ++a) {
-      std::memset(to.column(a) + b * e, 0, static_cast<std::size_t>((end - b) * e));
-    }
-    b = end;
-  }
-}
-
-/// mean and norm for iterations [start, start + n) of the chain.
-RowMap UnitRunner::row_map(const Chain& chain, std::int64_t start, std::int64_t n,
-                           std::int64_t base) noexcept {
-  if (!is_mapped_) return {};
-  if (mean_.size() == 1) return {RowMap::Mode::scalar, mean_.data(), norm_.data()};
-  bool varies = false;
-  std::int64_t period = 1, until = 1;
-  for (int k = 0; k < chain.count; ++k) {
-    const Loop& l = chain.loops[static_cast<std::size_t>(k)];
-    until *= l.n;
-    if (l.ps != 0) {
-      varies = true;
-      period = until;
-    }
-  }
-  if (!varies) return {RowMap::Mode::scalar, mean_.data() + base, norm_.data() + base};
-  // A row without a source has no parameters either; its values are overwritten with zero.
-  const auto last = static_cast<std::int64_t>(mean_.size()) - 1;
-  const std::int64_t key[3] = {base, start % period, n};
-  if (!std::equal(key, key + 3, map_key_)) {
-    std::copy(key, key + 3, map_key_);
-    repeated_ = 0;
-    const std::int64_t once = std::min(n, period);
-    walk(chain, start, once,
-         [&](std::int64_t i, std::int64_t, std::int64_t, std::int64_t ps, bool) {
-           const auto k = static_cast<std::size_t>(std::min(base + ps, last));
-           mean_row_[i] = mean_[k];
-           norm_row_[i] = norm_[k];
-         });
-    repeat(mean_row_, once, n);
-    repeat(norm_row_, once, n);
-  }
-  return {RowMap::Mode::each, mean_row_, norm_row_};
-}
-
-/// As row_map, for any number of runs of `run` elements one after the other; behind the first n of
-/// each the map makes zero of zero.
-RowMap UnitRunner::map_of_runs(const Chain& chain, std::int64_t start, std::int64_t n,
-                               std::int64_t base, std::int64_t run) noexcept {
-  const RowMap one = row_map(chain, start, n, base);
-  if (one.mode == RowMap::Mode::none || (one.mode == RowMap::Mode::scalar && n == run)) return one;
-  if (one.mode == RowMap::Mode::scalar) {
-    map_key_[0] = -1;
-    repeated_ = 0;
-    std::fill_n(mean_row_, n, *one.mean);
-    std::fill_n(norm_row_, n, *one.norm);
-  }
-  if (repeated_ != run) {
-    for (float* const row : {mean_row_, norm_row_}) {
-      std::fill(row + n, row + run, 0.f);
-      repeat(row, run, kMaxBlock / run * run);
-    }
-    repeated_ = run;
-  }
-  return {RowMap::Mode::each, mean_row_, norm_row_};
-}
-
 /// Elements apart on one side or both.
 void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
   const std::int64_t is = stride_of(job_.a, &Loop::is), os = stride_of(job_.b, &Loop::os);
@@ -569,6 +324,8 @@ void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noe
     }
     return;
   }
+  if (is_cast_ && na < nb && block_.na == na && block_.row_stride != 0)
+    return cast_strided_columns(unit, na, nb);
   locate(unit, na, nb, true);
   Byte* const gathered = scratch_;
   Byte* const changed = scratch_ + kScratchBytes / 2;

@@ -51,6 +51,7 @@ class UnitRunner {
   void transpose_blocks(std::int64_t next_is, std::int64_t next_os) noexcept;
   void transpose_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+  void cast_strided_columns(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
 
   void locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept;
@@ -62,9 +63,10 @@ class UnitRunner {
   bool rows_crowd() const noexcept;
   void gather_crowded_rows() noexcept;
   bool room_for_gaps(const Unit& unit, std::int64_t nb) const noexcept;
-  void gather_parts_of_rows(const Unit& unit, std::int64_t nb) noexcept;
+  void gather_parts_of_rows(const Unit& unit, std::int64_t nb, Byte* to) noexcept;
   void add_spare_columns() noexcept;
-  void copy_parts_of_columns(const Unit& unit, std::int64_t na) noexcept;
+  void copy_parts_of_columns(const Unit& unit, std::int64_t na, const Byte* from) noexcept;
+  void cast_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void transpose_bytes(const TransposeBlock& block, int element) noexcept;
   void copy_rows(CopyBlock block) noexcept;
   void transpose_then_cast(const Unit& unit) noexcept;
@@ -72,7 +74,7 @@ class UnitRunner {
   void split(const Unit& unit) noexcept;
   void clear_rows_without_source(const TransposeBlock& to) noexcept;
   void cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
-                       std::int64_t valid, const RowMap& map) noexcept;
+                       std::int64_t valid, std::int64_t os, const RowMap& map) noexcept;
   void cast_with_gaps(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
                       std::int64_t pitch, const RowMap& map) noexcept;
   void cast_dense(const Byte* src, Byte* dst, std::int64_t n, std::int64_t run,
@@ -83,7 +85,7 @@ class UnitRunner {
                      std::int64_t run) noexcept;
 
   static constexpr std::size_t kScratchBytes = 40 * 1024 + 64;
-  static_assert(2 * kPartsBytes < kScratchBytes);
+  static_assert(2 * kPartsBytes < kScratchBytes && kPartsBytes + 3 * kCastBytes < kScratchBytes);
 
   const Job& job_;
   const RowCast& cast_;

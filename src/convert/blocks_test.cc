@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions by way of scratch memory: blocks within rows, short rows with gaps, casts of both.
+#include <gtest/gtest.h>
+
+#include "convert/test_util.h"
+
+namespace stowage {
+namespace {
+
+using namespace conversion_test;
+
+// Blocks of channels within each row of a picture: many blocks of a few lines, repeated along whole
+// loops and, where those are long, along parts of them.
+TEST(Convert, BlocksWithinRows) {
+  Random random(18);
+  ThreadPool pool(3);
+  constexpr DType kTypes[] = {DType::u8, DType::f16, DType::f32, DType::f64};
+  for (const char* rows : {"y:(n h) x:(c/4 w) lane:c%4", "n h c/8 w c%8", "n h c/2 (w)~48 c%2"}) {
+    for (const std::int64_t w : {15, 16, 28, 63, 130}) {
+      for (const std::int64_t h : {1, 13, 24, 60}) {
+        for (const std::int64_t channels : {3, 8, 30}) {
+          const Shape shape("nchw", {2, channels, h, w});
+          const DType dtype = kTypes[static_cast<std::size_t>(pick(random, {0, 1, 2, 3}))];
+          ThreadPool* const some = random() % 2 ? &pool : nullptr;
+          for (const char* other : {"n c h w", "n h w c", "n c h (w)~16"}) {
+            ASSERT_EQ(difference({other, rows, shape, dtype, dtype, {}, {}, {}}, random, some), "");
+            ASSERT_EQ(difference({rows, other, shape, dtype, dtype, {}, {}, {}}, random, some), "");
+          }
+        }
+      }
+    }
+  }
+}
+
+// Casts between blocks: short rows and columns, with gaps, zeros behind them and parameters.
+TEST(Convert, CastsBetweenBlocks) {
+  Random random(19);
+  ThreadPool pool(3);
+  constexpr DType kTypes[] = {DType::u8, DType::f16, DType::f32, DType::f64};
+  const char* const layouts[] = {"n c h w",       "n h w c",         "n c/4 h w c%4",
+                                 "n c/8 h w c%8", "n c/32 h w c%32", "y:(n h) x:(c/4 w) lane:c%4",
+                                 "n h c/8 w c%8", "n c/4 h c%4 w",   "n c/4 (h)~3 w c%4"};
+  for (const char* from : layouts) {
+    for (const char* to : layouts) {
+      for (int i = 0; i < 16; ++i) {
+        Case c{from,
+               to,
+               Shape("nchw", {pick(random, {1, 2}), pick(random, {1, 3, 4, 7, 8, 13, 24, 40}),
+                              pick(random, {1, 7, 30}), pick(random, {1, 7, 28, 91, 300})}),
+               kTypes[random() % 4],
+               kTypes[random() % 4],
+               {},
+               {},
+               Axis("c")};
+        if (i % 2 == 0) {
+          c.mean.resize(static_cast<std::size_t>(c.shape[c.shape.index_of(c.axis)]));
+          c.norm.resize(c.mean.size());
+          for (auto& v : c.mean) v = static_cast<float>(random() % 512) * 0.5f;
+          for (auto& v : c.norm) v = static_cast<float>(random() % 64) * 0.0625f - 1.0f;
+        }
+        ASSERT_EQ(difference(c, random, random() % 2 ? &pool : nullptr), "");
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stowage

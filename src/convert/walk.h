@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The iterations of a chain, one by one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "convert/job.h"
+
+namespace stowage::conversion {
+
+/// f(i, source offset, destination offset, parameter, has a source) for iterations
+/// [start, start + n) of the chain.
+template <class F>
+void walk(const Chain& chain, std::int64_t start, std::int64_t n, F f) {
+  if (chain.count == 0) {
+    f(std::int64_t{0}, std::int64_t{0}, std::int64_t{0}, std::int64_t{0}, true);
+    return;
+  }
+  if (chain.count == 1) {
+    const Loop& l = chain.loops[0];
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t v = start + i;
+      f(i, v * l.is, v * l.os, v * l.ps, v < l.valid);
+    }
+    return;
+  }
+  std::array<std::int64_t, 6> index{};
+  std::int64_t is = 0, os = 0, ps = 0;
+  for (int k = 0; k < chain.count; ++k) {
+    const Loop& l = chain.loops[static_cast<std::size_t>(k)];
+    const std::int64_t v = start % l.n;
+    index[static_cast<std::size_t>(k)] = v;
+    start /= l.n;
+    is += v * l.is;
+    os += v * l.os;
+    ps += v * l.ps;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    bool valid = true;
+    for (int k = 0; k < chain.count; ++k) {
+      valid &= index[static_cast<std::size_t>(k)] < chain.loops[static_cast<std::size_t>(k)].valid;
+    }
+    f(i, is, os, ps, valid);
+    for (int k = 0; k < chain.count; ++k) {
+      const Loop& l = chain.loops[static_cast<std::size_t>(k)];
+      is += l.is;
+      os += l.os;
+      ps += l.ps;
+      if (++index[static_cast<std::size_t>(k)] < l.n) break;
+      index[static_cast<std::size_t>(k)] = 0;
+      is -= l.n * l.is;
+      os -= l.n * l.os;
+      ps -= l.n * l.ps;
+    }
+  }
+}
+
+inline std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
+  return chain.count > 0 ? chain.loops[0].*stride : 0;
+}
+
+/// Runs of more elements are cast one by one: calling a cast costs as much as a few dozen.
+inline constexpr std::int64_t kShortRun = 256;
+
+}  // namespace stowage::conversion
