@@ -173,6 +173,21 @@ std::int64_t bytes_of(const Job& job, const Pool& pool) noexcept {
   return all;
 }
 
+/// Rows of runs that are cast together: the most of the same parameters; those that follow each
+/// other in the destination where the others crowd. The first loop where there are none.
+int find_rows_of_cast(const Job& job, const Pool& pool) noexcept {
+  constexpr std::int64_t kFew = 16;
+  int best = -1, dense = -1;
+  for (int i = 0; i < pool.count; ++i) {
+    const Loop& loop = pool.loops[i];
+    if (loop.dim >= 0 || loop.ps != 0) continue;
+    if (loop.os == job.a.n * job.dst_bytes && loop.n >= kFew) dense = i;
+    if (best < 0 || loop.n > pool.loops[best].n) best = i;
+  }
+  if (best < 0) return 0;
+  return pool.loops[best].os % 1024 == 0 && dense >= 0 ? dense : best;
+}
+
 void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept {
   const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::copy;
@@ -185,13 +200,9 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept 
     append(job.a, pool.take(i));
   }
   if (!cast && !job.fill) choose_across(job, pool);
-  int rows = -1;
-  for (int i = 0; i < pool.count; ++i) {
-    if (pool.loops[i].dim >= 0) continue;
-    if (rows < 0 || (cast && pool.loops[i].ps == 0 && pool.loops[i].n > pool.loops[rows].n))
-      rows = i;
-  }
-  if (job.b.count == 0 && rows >= 0) append(job.b, pool.take(rows));
+  const int rows = cast ? find_rows_of_cast(job, pool) : 0;
+  if (job.b.count == 0 && rows < pool.count && pool.loops[rows].dim < 0)
+    append(job.b, pool.take(rows));
   const auto* const loops = job.a.loops.data();
   const bool maps =
       cast && std::any_of(loops, loops + job.a.count, [](const Loop& l) { return l.ps != 0; });

@@ -81,8 +81,10 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   const std::int64_t rows = unit.zero ? 0 : std::clamp<std::int64_t>(job_.b.valid - unit.b, 0, nb);
   const std::int64_t valid = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
   if (rows > 0) src += unit.b * is;
+  const std::int64_t longest =
+      os == run ? kShortRun : kShortRun / 4;  // put in their places as well
   const bool short_runs =
-      is_cast_ && rows > 1 && na <= kShortRun && job_.b.count == 1 && job_.b.loops[0].ps == 0;
+      is_cast_ && rows > 1 && na <= longest && job_.b.count == 1 && job_.b.loops[0].ps == 0;
   if (!is_cast_ && rows > 0)
     copy_rows({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.valid,
                job_.across.is, job_.across.os});
