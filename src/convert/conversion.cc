@@ -69,8 +69,21 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
     make_job(nest, plan_.count() == 1, src_scalar_, dst_scalar_, change(), tuning_,
              jobs_[static_cast<std::size_t>(i)]);
   }
+  if (size_ == Size::large && columns_crowd()) size_ = Size::huge;
   const auto cells = dst.count();
   bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dst_scalar_);
+}
+
+/// Whether columns fall into so few sets of the L2 that their lines are evicted before they are
+/// full. Where all of them are prefetched for write at once, non-temporal stores are faster then,
+/// and what reads the result next takes no longer (docs/conversion.md); not where rows crowd too.
+bool Program::columns_crowd() const noexcept {
+  constexpr std::int64_t kPage = 4096;
+  const Job& job = jobs_[0];
+  return plan_.count() == 1 && !cast_ && tuning_.streams == 0 && job.kind == Kind::transpose &&
+         job.transpose->number == TransposeKernel::Number::element && job.col_stride != 0 &&
+         job.row_stride % kPage != 0 &&
+         crowds(tuning_.caches.l2_span(), tuning_.caches.l2_ways, job.col_stride, job.a.n);
 }
 
 Change Program::change() const noexcept {
@@ -235,8 +248,7 @@ std::string Program::explain() const {
     out += "\n";
   }
   if (plan_.count() > kKept) out += text("and ", plan_.count() - kKept, " parts more\n");
-  if (size_ == Size::huge)
-    out += "stores that fill whole lines bypass the caches: the result is as large as the last\n";
+  if (size_ == Size::huge) out += "stores that fill whole lines bypass the caches\n";
   if (size_ == Size::large) out += "the result is at least twice the L2 cache of a core\n";
   return out;
 }

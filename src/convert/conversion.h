@@ -70,6 +70,7 @@ class Program {
   /// The job that writes most; null where there is none.
   const Job* main_job() const noexcept;
   Change change() const noexcept;
+  bool columns_crowd() const noexcept;
   void set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst);
   void run_job(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
                Byte* dst) const noexcept;

@@ -176,7 +176,7 @@ std::int64_t bytes_of(const Job& job, const Pool& pool) noexcept {
 /// Rows of runs that are cast together: the most of the same parameters; those that follow each
 /// other in the destination where the others crowd. The first loop where there are none.
 int find_rows_of_cast(const Job& job, const Pool& pool) noexcept {
-  constexpr std::int64_t kFew = 16;
+  constexpr std::int64_t kFew = 64;
   int best = -1, dense = -1;
   for (int i = 0; i < pool.count; ++i) {
     const Loop& loop = pool.loops[i];
@@ -185,7 +185,7 @@ int find_rows_of_cast(const Job& job, const Pool& pool) noexcept {
     if (best < 0 || loop.n > pool.loops[best].n) best = i;
   }
   if (best < 0) return 0;
-  return pool.loops[best].os % 1024 == 0 && dense >= 0 ? dense : best;
+  return pool.loops[best].os % 512 == 0 && dense >= 0 ? dense : best;
 }
 
 void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept {

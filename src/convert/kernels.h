@@ -77,6 +77,12 @@ constexpr bool crowded(std::int64_t distance, std::int64_t lines) {
   return lines * (power < 4096 ? power : 4096) > 16 * 4096;
 }
 
+/// Lines of so many rows at this distance that fall into one set of a cache, whose sets repeat at
+/// `span` bytes, are more than the ways of the set.
+constexpr bool crowds(std::int64_t span, int ways, std::int64_t distance, std::int64_t rows) {
+  return rows * std::gcd(distance, span) > ways * span;
+}
+
 /// mean and norm of a row: none, the same for all, or one for each element.
 struct RowMap {
   enum class Mode : std::uint8_t { none, scalar, each } mode = Mode::none;

@@ -196,12 +196,6 @@ HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride) {
 }
 #endif
 
-/// Lines of so many rows at this distance that fall into one set of a cache, whose sets repeat at
-/// `span` bytes, are more than the ways of the set.
-inline bool crowds(std::int64_t span, int ways, std::int64_t distance, std::int64_t rows) {
-  return rows * std::gcd(distance, span) > ways * span;
-}
-
 /// Whether `squares` of n pay: rows far apart, but not so that more of them than n crowd the L2
 /// cache; columns near each other; not more than half of the last square done twice.
 inline bool for_squares(const TransposeBlock& t, std::int64_t n) {
