@@ -75,8 +75,9 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
 }
 
 /// Whether columns fall into so few sets of the L2 that their lines are evicted before they are
-/// full. Where all of them are prefetched for write at once, non-temporal stores are faster then,
-/// and what reads the result next takes no longer (docs/conversion.md); not where rows crowd too.
+/// full. Where all of them are prefetched for write at once, and rows do not crowd as well, the
+/// conversion takes 0.57 to 0.74 of the time with non-temporal stores, and with one reader of the
+/// result 0.75 to 1.07 (docs/conversion.md).
 bool Program::columns_crowd() const noexcept {
   constexpr std::int64_t kPage = 4096;
   const Job& job = jobs_[0];

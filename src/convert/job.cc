@@ -25,6 +25,8 @@ constexpr std::int64_t kMostOfStreams = 262144;
 /// Fewer rows are not worth a unit.
 constexpr std::int64_t kLeastRows = 8;
 
+constexpr Loop kOneIteration{.n = 1, .valid = 1, .is = 0, .os = 0, .ps = 0, .step = 0, .dim = -1};
+
 /// The loops that no chain has taken yet.
 struct Pool {
   std::array<Loop, kMaxLoops> loops;
@@ -176,7 +178,9 @@ std::int64_t bytes_of(const Job& job, const Pool& pool) noexcept {
 /// Rows of runs that are cast together: the most of the same parameters; those that follow each
 /// other in the destination where the others crowd. The first loop where there are none.
 int find_rows_of_cast(const Job& job, const Pool& pool) noexcept {
-  constexpr std::int64_t kFew = 64;
+  // Fewer dense rows are not worth a call; lines at multiples of the distance share eight sets of
+  // L1.
+  constexpr std::int64_t kFew = 64, kCrowding = 512;
   int best = -1, dense = -1;
   for (int i = 0; i < pool.count; ++i) {
     const Loop& loop = pool.loops[i];
@@ -185,7 +189,7 @@ int find_rows_of_cast(const Job& job, const Pool& pool) noexcept {
     if (best < 0 || loop.n > pool.loops[best].n) best = i;
   }
   if (best < 0) return 0;
-  return pool.loops[best].os % 512 == 0 && dense >= 0 ? dense : best;
+  return pool.loops[best].os % kCrowding == 0 && dense >= 0 ? dense : best;
 }
 
 void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept {
@@ -325,14 +329,14 @@ void choose_repeats(Job& job, Pool& pool, std::int64_t all) noexcept {
   if (best >= 0) split_across(job, pool, best, repeats);
 }
 
-/// The loop over parts of so short a chain that a kernel does not pay for each of them, or -1. A
-/// cast takes all that scratch memory holds, and its parameters do not differ along the chain.
-int find_parts(const Job& job, const Chain& chain, const Pool& pool, bool cast) noexcept {
-  if (!cast && chain.n * job.dst_bytes >= 2 * kLine) return -1;
-  const int i = &chain == &job.b ? pool.find_destination(chain.n * job.dst_bytes)
-                                 : pool.find_source(chain.n * job.src_bytes);
-  if (i < 0 || pool.loops[i].valid < pool.loops[i].n) return -1;
-  return cast && (pool.loops[i].ps != 0 || chain.loops[0].ps != 0) ? -1 : i;
+/// `next`, the loop in whose iterations a chain goes on, if a kernel does not pay for each of so
+/// short parts; else -1. A cast takes all that scratch memory holds, and its parameters do not
+/// differ along the chain.
+int find_parts(const Job& job, const Chain& chain, const Pool& pool, int next, bool cast) noexcept {
+  if (next < 0 || pool.loops[next].valid < pool.loops[next].n) return -1;
+  const bool fits = cast ? pool.loops[next].ps == 0 && chain.loops[0].ps == 0
+                         : chain.n * job.dst_bytes < 2 * kLine;
+  return fits ? next : -1;
 }
 
 /// How many rows, or columns, of `bytes` scratch memory holds beside what it holds of a cast.
@@ -361,7 +365,7 @@ bool choose_parts_of_columns(Job& job, Pool& pool, bool cast) noexcept {
   const std::int64_t most =
       most_of_parts(job.b.n * std::max(job.src_bytes, job.dst_bytes), cast) / job.a.n;
   if (!dense_columns(job) || job.a.valid < job.a.n || most == 0) return false;
-  const int parts = find_parts(job, job.a, pool, cast);
+  const int parts = find_parts(job, job.a, pool, pool.find_source(job.a.n * job.src_bytes), cast);
   if (parts < 0) return false;
   job.parts = Parts::columns;
   job.a.block = job.a.n * std::min(most, pool.loops[parts].n);
@@ -392,7 +396,8 @@ bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, bool cast) noe
   if (columns > 0) job.columns = columns;
   const std::int64_t rows =
       most_of_parts(job.columns * std::max(job.src_bytes, job.dst_bytes), cast);
-  const int parts = dense_rows(job) ? find_parts(job, job.b, pool, cast) : -1;
+  const int next = dense_rows(job) ? pool.find_destination(job.b.n * job.dst_bytes) : -1;
+  const int parts = find_parts(job, job.b, pool, next, cast);
   if (columns == 0 && (parts < 0 || job.b.n > rows)) return false;
   job.a.block = job.a.n;
   job.b.block = std::min(job.b.n, rows);
@@ -413,11 +418,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
                       const Tuning& tuning) noexcept {
   const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::transpose;
-  append(
-      job.a,
-      ia >= 0
-          ? pool.loops[ia]
-          : Loop{.n = 1, .valid = 1, .is = job.src_bytes, .os = 0, .ps = 0, .step = 0, .dim = -1});
+  append(job.a, ia >= 0 ? pool.loops[ia] : kOneIteration);
   append(job.b, pool.loops[ib]);
   pool.take(std::max(ia, ib));
   if (ia >= 0) pool.take(std::min(ia, ib));
@@ -544,7 +545,7 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change
   out.param = nest.param;
   out.a = Chain{};
   out.b = Chain{};
-  out.across = {.n = 1, .valid = 1, .is = 0, .os = 0, .ps = 0, .step = 0, .dim = -1};
+  out.across = kOneIteration;
   Pool pool;
   pool.count = nest.count;
   std::copy_n(nest.loops.begin(), nest.count, pool.loops.begin());

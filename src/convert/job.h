@@ -26,9 +26,8 @@ enum class Kind : std::uint8_t {
   strided,    ///< no contiguous loop on one side or both: element by element
 };
 
-/// What of a transposition follows without a gap in parts only, a loop or two of its chain: it is
-/// dense in scratch memory, where parts are gathered first or from where they are copied
-/// afterwards.
+/// Whether the rows or the columns of a transposition are contiguous in short parts only. Rows are
+/// gathered in scratch memory before the kernel runs; columns are made there and copied afterwards.
 enum class Parts : std::uint8_t { none, rows, columns };
 
 /// One loop over units: an outer loop of the nest, or the blocks of a chain.
@@ -45,8 +44,8 @@ inline constexpr std::int64_t kPartsBytes = 16384, kCastBytes = 8192;
 struct Job {
   Kind kind;
   Parts parts;
-  /// Of a transposition: how many columns its kernel makes, a.block or, where rows are apart by
-  /// more, some that nobody reads.
+  /// Of a transposition: how many columns its kernel makes. More than a.n where rows have gaps
+  /// behind them: what lies in the gaps becomes columns that are thrown away.
   std::int64_t columns;
   bool fill;
   int src_bytes, dst_bytes;  ///< of an element; equal and wider than a scalar where runs are short

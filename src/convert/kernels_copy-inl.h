@@ -337,19 +337,17 @@ std::int64_t copy_dense_masked(const CopyBlock& c) {
 /// Short runs that end in zeros. Not read past the end of the source.
 void copy_padded(const CopyBlock& block) {
   CopyBlock c = block;
-  if (c.is == c.run && c.os == c.run && c.valid > 0 && c.run <= 16 && 16 % c.run == 0) {
-    const std::int64_t done = copy_dense_masked(c);
-    c.src += done * c.is;
-    c.dst += done * c.os;
-    c.rows -= done;
+  const bool word = c.run <= 8 && (c.run & (c.run - 1)) == 0;
+  std::int64_t done = 0;
+  if (c.valid > 0 && (word || c.run == 16) && c.is == c.run && c.os == c.run) {
+    done = copy_dense_masked(c);
+  } else if (c.valid > 0 && word && near_words(c)) {
+    done = copy_near_words(c);
   }
-  if (c.run <= 8 && (c.run & (c.run - 1)) == 0) {
-    if (near_words(c) && c.valid > 0) {
-      const std::int64_t done = copy_near_words(c);
-      c.src += done * c.is;
-      c.dst += done * c.os;
-      c.rows -= done;
-    }
+  c.src += done * c.is;
+  c.dst += done * c.os;
+  c.rows -= done;
+  if (word) {
     if (c.run == 8) return copy_words<std::uint64_t>(c);
     if (c.run == 4) return copy_words<std::uint32_t>(c);
     if (c.run == 2) return copy_words<std::uint16_t>(c);

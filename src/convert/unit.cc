@@ -93,8 +93,7 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
     copy_rows({zero_bytes(), dst + job_.across.valid * run, rows, 0, os, zeros, 0, zero_bytes()});
   const std::int64_t pitch = is / job_.src_bytes;
   const bool with_gaps = short_runs && os == run && job_.dst_bytes < job_.src_bytes &&
-                         valid == na && is % job_.src_bytes == 0 && pitch > na && pitch <= 2 * na &&
-                         (job_.b.count == 1 && job_.b.loops[0].ps == 0);
+                         valid == na && is % job_.src_bytes == 0 && pitch > na && pitch <= 2 * na;
   if (with_gaps) {
     cast_with_gaps(src, dst, rows, na, pitch, map_of_runs(job_.a, unit.a, na, unit.param, pitch));
   } else if (short_runs) {
@@ -154,6 +153,13 @@ void UnitRunner::locate_rows(const Unit& unit, std::int64_t nb, bool full) noexc
            any_zero_row_ |= !valid;
          });
     if (any_zero_row_) row_table_ = {};
+  }
+}
+
+/// Rows without a source are read as zeros.
+void UnitRunner::read_zeros_without_source(std::int64_t nb) noexcept {
+  for (std::int64_t b = 0; any_zero_row_ && b < nb; ++b) {
+    if (rows_[b] == nullptr) rows_[b] = zero_bytes();
   }
 }
 
@@ -264,24 +270,29 @@ void UnitRunner::transpose_blocks(std::int64_t next_is, std::int64_t next_os) no
   }
 }
 
+/// As locate, with the rows, if they are to be gathered, or the columns, if they have parts, in
+/// scratch memory.
+void UnitRunner::locate_parts(const Unit& unit, std::int64_t na, std::int64_t nb, bool gather,
+                              Byte* rows, Byte* columns) noexcept {
+  begin_block(unit, na);
+  gather ? gather_parts_of_rows(unit, nb, rows) : locate_rows(unit, nb, false);
+  if (job_.parts == Parts::columns) {
+    block_.col_stride = nb * job_.dst_bytes;
+    columns_[0] = columns;
+  } else {
+    locate_columns(unit, na, false);
+  }
+  block_.nb = nb;
+}
+
 /// By way of scratch memory, or with columns that nobody reads.
 void UnitRunner::transpose_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
   const bool spare = job_.columns > job_.a.n, wide = spare && room_for_gaps(unit, nb),
              gather = job_.parts == Parts::rows && (wide || !spare),
              to_scratch = job_.parts == Parts::columns;
   const std::int64_t block = job_.a.block * nb * job_.dst_bytes;
-  begin_block(unit, na);
-  block_.nb = nb;
-  gather ? gather_parts_of_rows(unit, nb, scratch_) : locate_rows(unit, nb, false);
-  for (std::int64_t b = 0; any_zero_row_ && b < nb; ++b) {
-    if (rows_[b] == nullptr) rows_[b] = zero_bytes();
-  }
-  if (to_scratch) {
-    block_.col_stride = job_.col_stride;
-    columns_[0] = scratch_;
-  } else {
-    locate_columns(unit, na, false);
-  }
+  locate_parts(unit, na, nb, gather, scratch_, scratch_);
+  read_zeros_without_source(nb);
   if (wide) add_spare_columns();
   transpose_blocks(gather ? block : job_.across.is, to_scratch ? block : job_.across.os);
   if (to_scratch) copy_parts_of_columns(unit, na, scratch_);
@@ -299,9 +310,7 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
   } else if (is_cast_) {
     cast_then_transpose(unit);
   } else {
-    for (std::int64_t b = 0; any_zero_row_ && b < nb; ++b) {
-      if (rows_[b] == nullptr) rows_[b] = zero_bytes();
-    }
+    read_zeros_without_source(nb);
     if (job_.across.n == 1) gather_crowded_rows();
     transpose_blocks(job_.across.is, job_.across.os);
   }

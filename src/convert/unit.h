@@ -62,6 +62,9 @@ class UnitRunner {
   std::int64_t scratch_pitch() const noexcept;
   bool rows_crowd() const noexcept;
   void gather_crowded_rows() noexcept;
+  void locate_parts(const Unit& unit, std::int64_t na, std::int64_t nb, bool gather, Byte* rows,
+                    Byte* columns) noexcept;
+  void read_zeros_without_source(std::int64_t nb) noexcept;
   bool room_for_gaps(const Unit& unit, std::int64_t nb) const noexcept;
   void gather_parts_of_rows(const Unit& unit, std::int64_t nb, Byte* to) noexcept;
   void add_spare_columns() noexcept;
@@ -73,6 +76,8 @@ class UnitRunner {
   void cast_then_transpose(const Unit& unit) noexcept;
   void split(const Unit& unit) noexcept;
   void clear_rows_without_source(const TransposeBlock& to) noexcept;
+  void gather_and_cast(CopyBlock from, std::span<Byte> buffer, Byte* dst,
+                       const RowMap& map) noexcept;
   void cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
                        std::int64_t valid, std::int64_t os, const RowMap& map) noexcept;
   void cast_with_gaps(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,

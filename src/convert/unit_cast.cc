@@ -24,18 +24,34 @@ bool follows(const Chain& chain, std::int64_t Loop::*stride, std::int64_t bytes)
 
 }  // namespace
 
+/// `from.rows` runs are put next to each other in a buffer of so many bytes, zeros behind each, and
+/// cast together. The map is one of map_of_runs.
+void UnitRunner::gather_and_cast(CopyBlock from, std::span<Byte> buffer, Byte* dst,
+                                 const RowMap& map) noexcept {
+  const std::int64_t rows = from.rows, run = from.run / job_.src_bytes,
+                     most = static_cast<std::int64_t>(buffer.size()) / from.run;
+  from.dst = buffer.data();
+  from.os = from.run;
+  for (std::int64_t r = 0; r < rows; r += most, from.src += most * from.is) {
+    from.rows = std::min(most, rows - r);
+    copy_rows(from);
+    cast_dense(buffer.data(), dst + r * run * job_.dst_bytes, from.rows * run, run, map);
+  }
+}
+
 /// Runs of `run` elements, of which the first `valid` have a source, `os` bytes apart in the
-/// destination. They are put next to each other first, zeros behind each, and cast together.
+/// destination. They are cast together and then, where there are gaps, put in their places.
 void UnitRunner::cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
                                  std::int64_t valid, std::int64_t os, const RowMap& map) noexcept {
   const std::int64_t is = stride_of(job_.b, &Loop::is), bytes = run * job_.src_bytes,
                      dense = run * job_.dst_bytes;
+  const std::span<Byte> buffer(scratch_, kPartsBytes);
   Byte* const results = scratch_ + kPartsBytes;
-  const std::int64_t most = kPartsBytes / std::max(bytes, dense);
+  const std::int64_t most = os == dense ? rows : kPartsBytes / dense;
   for (std::int64_t r = 0; r < rows; r += most) {
     const std::int64_t n = std::min(most, rows - r);
-    copy_rows({src + r * is, scratch_, n, is, bytes, bytes, valid * job_.src_bytes, src_end_});
-    cast_dense(scratch_, os == dense ? dst + r * os : results, n * run, run, map);
+    gather_and_cast({src + r * is, nullptr, n, is, 0, bytes, valid * job_.src_bytes, src_end_},
+                    buffer, os == dense ? dst : results, map);
     if (os != dense)
       copy_rows({results, dst + r * os, n, dense, os, dense, dense, scratch_ + kScratchBytes});
   }
@@ -67,18 +83,9 @@ void UnitRunner::cast_dense(const Byte* src, Byte* dst, std::int64_t n, std::int
 /// By way of scratch memory beside that of the cast.
 void UnitRunner::cast_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
   Byte *const rows = scratch_ + kPartsBytes, *const columns = rows + kCastBytes;
-  const bool to_scratch = job_.parts == Parts::columns;
-  begin_block(unit, na);
-  block_.nb = nb;
-  to_scratch ? locate_rows(unit, nb, false) : gather_parts_of_rows(unit, nb, rows);
-  if (to_scratch) {
-    block_.col_stride = nb * job_.dst_bytes;
-    columns_[0] = columns;
-  } else {
-    locate_columns(unit, na, false);
-  }
+  locate_parts(unit, na, nb, job_.parts == Parts::rows, rows, columns);
   job_.src_bytes <= job_.dst_bytes ? transpose_then_cast(unit) : cast_then_transpose(unit);
-  if (to_scratch) copy_parts_of_columns(unit, na, columns);
+  if (job_.parts == Parts::columns) copy_parts_of_columns(unit, na, columns);
 }
 
 /// Pixels of interleaved bytes into planes of f32.
@@ -143,14 +150,11 @@ void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
     cast_dense(block_.row(0), scratch_, block_.nb * na, na,
                map_of_runs(job_.a, unit.a, na, unit.param, na));
   } else if (block_.row_stride != 0 && na <= kShortRun && job_.b.loops[0].ps == 0) {
-    const RowMap map = map_of_runs(job_.a, unit.a, na, unit.param, na);
-    const std::int64_t row = na * job_.src_bytes, most = kCastBytes / row;
-    Byte* const gathered = scratch_ + kScratchBytes - kCastBytes;
-    for (std::int64_t b = 0; b < block_.nb; b += most) {
-      const std::int64_t n = std::min(most, block_.nb - b);
-      copy_rows({block_.row(b), gathered, n, block_.row_stride, row, row, row, block_.src_end});
-      cast_dense(gathered, scratch_ + b * pitch, n * na, na, map);
-    }
+    const std::int64_t row = na * job_.src_bytes;
+    gather_and_cast(
+        {block_.row(0), nullptr, block_.nb, block_.row_stride, 0, row, row, block_.src_end},
+        {scratch_ + kScratchBytes - kCastBytes, kCastBytes}, scratch_,
+        map_of_runs(job_.a, unit.a, na, unit.param, na));
   } else {
     walk(job_.b, unit.b, block_.nb,
          [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t ps, bool valid) {
