@@ -64,7 +64,7 @@ void add_model_options(CLI::App* command, ModelOptions& options) {
                    "tensor in the model's own order)")
       ->type_name("optimal|rule|source");
   command->add_flag("--exact", options.exact,
-                    "On the CPU add up the products that the model asks for: no 3x3 convolution by "
+                    "On the CPU add up the products that the model asks for: no convolution by "
                     "Winograd's method, which is faster but rounds more");
   command
       ->add_option("--rates", options.rates,

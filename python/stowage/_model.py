@@ -444,7 +444,7 @@ def load(
     planner : str
         ``"optimal"``; ``"rule"`` is MACE's, ``"source"`` keeps the order of the file.
     exact : bool
-        On the CPU add up the products that the model asks for: no 3x3 convolution by Winograd's
+        On the CPU add up the products that the model asks for: no convolution by Winograd's
         method, whose results may be off by 1e-4 of the largest of their layer.
     layouts : mapping of str to Layout or str, optional
         How arrays of inputs and outputs lie in memory, by name, so that the planner has less to

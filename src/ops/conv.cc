@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution: inputs x (n c spatial), w (o c/group spatial), optional bias (o).
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <vector>
 
 #include "base/checked.h"
@@ -204,9 +207,14 @@ constexpr ForeignName kNames[] = {
     {"ncnn", "Convolution3D", ncnn::convolution_3d},
     {"ncnn", "ConvolutionDepthWise3D", ncnn::convolution_depth_wise_3d}};
 
-constexpr const KernelDef* kKernels[] = {&kConvBlocked,   &kConvChannelsLast, &kConvDots,
-                                         &kConvDepthwise, &kConvGrouped,      &kConvWinograd2,
-                                         &kConvWinograd4, &kConvWinograd6};
+constexpr auto kKernels = [] {
+  constexpr const KernelDef* kOthers[] = {&kConvBlocked, &kConvChannelsLast, &kConvDots,
+                                          &kConvDepthwise, &kConvGrouped};
+  std::array<const KernelDef*, std::size(kOthers) + std::size(kWinogradForms)> all = {};
+  const auto next = std::ranges::copy(kOthers, all.begin()).out;
+  std::ranges::transform(kWinogradKernels, next, [](const KernelDef& k) { return &k; });
+  return all;
+}();
 constexpr const KernelDef* kDeviceKernels[] = {&kConvDevice, &kWinogradDevice, &kDepthwiseDevice};
 
 constexpr OpDef kOps[] = {{

@@ -48,15 +48,17 @@ struct Winograd {
   std::shared_ptr<float> filters;  ///< [group][place][panel][in channel][lanes of a panel]
   int bias = -1;
 
-  std::int64_t in_floats() const { return tiles.places() * in_place; }
+  int places() const { return tiles.form.places(); }
 
-  std::int64_t out_floats() const { return tiles.places() * out_place; }
+  std::int64_t in_floats() const { return places() * in_place; }
+
+  std::int64_t out_floats() const { return places() * out_place; }
 
   std::int64_t slot_floats() const { return in_floats() + out_floats(); }
 
   std::int64_t scratch_floats() const { return parts * shares * slot_floats(); }
 
-  std::int64_t filter_floats() const { return tiles.places() * panels * u_place; }
+  std::int64_t filter_floats() const { return places() * panels * u_place; }
 
   std::int64_t panels_of(std::int64_t g) const { return std::min(group, panels - g * group); }
 
@@ -100,25 +102,27 @@ void cut(Winograd& c, int threads) {
   c.shares = std::min(c.shares, c.groups);
 }
 
-Winograd place(const WinogradParams& p, int m) {
+Winograd place(const WinogradParams& p, const WinogradForm& form) {
   const ConvFacts& f = p.facts;
   const std::int64_t lanes = tile_lanes();
   Winograd c;
   WinogradTiles& t = c.tiles;
-  t.tile = m;
+  t.form = form;
   t.w = f.w;
   t.in_channels = f.in_channels;
   t.out_channels = f.out_channels;
-  const auto tiles = [&](std::size_t axis) {
-    const std::int64_t dilation = f.w.dilation[axis], extent = f.w.out[axis];
-    return std::min(dilation, extent) * ceil_div(ceil_div(extent, dilation), m);
+  const auto tiles = [&](std::size_t axis, const WinogradAxis& a) {
+    std::int64_t& dilation = t.w.dilation[axis];
+    if (a.taps == 1) dilation = 1;
+    const std::int64_t extent = f.w.out[axis];
+    return std::min(dilation, extent) * ceil_div(ceil_div(extent, dilation), a.results);
   };
-  t.rows = tiles(1);
-  t.columns = tiles(2);
+  t.rows = tiles(1, form.y);
+  t.columns = tiles(2, form.x);
   t.in = side(p.variant.in_blocked, f.w.in_pixels(), f.in_channels);
   t.out = side(p.variant.out_blocked, f.w.out_pixels(), f.out_channels);
   t.posts = BoundPosts(p.posts);
-  c.count = f.batch * t.rows * t.columns;
+  c.count = f.batch * f.w.out[0] * t.rows * t.columns;
   c.in_blocks = ceil_div(f.in_channels, lanes);
   c.out_blocks = ceil_div(f.out_channels, lanes);
   c.bias = p.bias;
@@ -126,31 +130,36 @@ Winograd place(const WinogradParams& p, int m) {
   PixelGemm& g = c.gemm;
   g.panel = tile_panel(c.out_blocks);
   g.run = g.last_run = f.in_channels;
-  g.w_tap = {0};
   g.w_row = g.panel * lanes;
-  g.w_panel = c.u_place = f.in_channels * g.w_row;
+  for (std::int64_t tap = 0; tap < f.w.kernel[0]; ++tap)
+    g.w_tap.push_back(tap * f.in_channels * g.w_row);
+  g.w_panel = c.u_place = f.w.kernel[0] * f.in_channels * g.w_row;
   g.out_block = lanes;
   c.panels = ceil_div(c.out_blocks, g.panel);
   cut(c, p.threads);
   g.channels = c.group * g.w_row;
-  c.in_tile = c.in_blocks * lanes;
+  c.in_tile = f.w.kernel[0] * c.in_blocks * lanes;
   c.in_place = place_distance(c.strip * c.in_tile);
   c.out_tile = g.channels;
   c.out_place = place_distance(c.strip * c.out_tile);
   return c;
 }
 
-template <int M>
+template <std::size_t Form>
 Winograd bind(const WinogradParams& p, const BindArgs& args) {
-  Winograd c = place(p, M);
-  const std::int64_t row = c.gemm.w_row, places = c.tiles.places();
+  constexpr WinogradForm form = kWinogradForms[Form];
+  Winograd c = place(p, form);
+  const std::int64_t row = c.gemm.w_row, places = c.places();
   c.filters.reset(static_cast<float*>(allocate(idx(c.filter_floats()) * sizeof(float))), Free());
   const float* taps = args.constant<float>(1);
   for (std::int64_t panel = 0; panel < c.panels; ++panel) {
     const std::int64_t g = panel / c.group, stride = c.panels_of(g) * c.u_place;
     float* to = c.filters.get() + g * c.group * places * c.u_place + panel % c.group * c.u_place;
-    for (std::int64_t i = 0; i < c.tiles.in_channels; ++i, taps += 9 * row, to += row) {
-      winograd_weights(M, taps, row, to, stride);
+    for (std::int64_t i = 0; i < c.tiles.in_channels; ++i, to += row) {
+      for (const std::int64_t tap : c.gemm.w_tap) {
+        winograd_weights(form, taps, row, to + tap, stride);
+        taps += form.y.taps * form.x.taps * row;
+      }
     }
   }
   return c;
@@ -159,7 +168,7 @@ Winograd bind(const WinogradParams& p, const BindArgs& args) {
 /// A group of output channels of tiles whose places are at `in`.
 void run_group(const Winograd& c, const KernelArgs& args, std::int64_t g, const float* in,
                std::int64_t first, std::int64_t count, float* products) noexcept {
-  const float* pixels[kStrip];
+  const float* pixels[kWinogradMostTaps * kStrip];
   std::int64_t at[kStrip];
   for (std::int64_t i = 0; i < count; ++i) at[i] = i * c.out_tile;
   const std::int64_t panels = c.panels_of(g);
@@ -168,11 +177,13 @@ void run_group(const Winograd& c, const KernelArgs& args, std::int64_t g, const 
   call.pixel_stride = count;
   call.count = static_cast<int>(count);
   call.out_at = at;
-  call.weights = c.filters.get() + g * c.group * c.tiles.places() * c.u_place;
+  call.weights = c.filters.get() + g * c.group * c.places() * c.u_place;
   call.panel_end = panels;
   call.out = products;
-  for (int place = 0; place < c.tiles.places(); ++place) {
-    for (std::int64_t i = 0; i < count; ++i) pixels[i] = in + i * c.in_tile;
+  for (int place = 0; place < c.places(); ++place) {
+    for (std::int64_t tap = 0; tap < c.gemm.taps(); ++tap)
+      for (std::int64_t i = 0; i < count; ++i)
+        pixels[tap * count + i] = in + i * c.in_tile + tap * c.in_tile / c.gemm.taps();
     pixel_gemm(c.gemm, call);
     in += c.in_place;
     call.weights += panels * c.u_place;
@@ -195,7 +206,6 @@ void run_group(const Winograd& c, const KernelArgs& args, std::int64_t g, const 
 WinogradInput input_call(const Winograd& c, const float* x, float* to) {
   WinogradInput in;
   in.in = x;
-  in.block_end = c.in_blocks;
   in.to = to;
   in.place_stride = c.in_place;
   in.tile_stride = c.in_tile;
@@ -222,46 +232,56 @@ void run(const Winograd& c, const KernelArgs& args) noexcept {
 
 }  // namespace
 
-constexpr KernelDef kConvWinograd2 =
-    kernel_def<WinogradParams, bind<2>, run>("conv_winograd2", takes_any);
-constexpr KernelDef kConvWinograd4 =
-    kernel_def<WinogradParams, bind<4>, run>("conv_winograd4", takes_any);
-constexpr KernelDef kConvWinograd6 =
-    kernel_def<WinogradParams, bind<6>, run>("conv_winograd6", takes_any);
+namespace {
 
-const KernelDef& winograd_kernel(int m) noexcept {
-  return m == 2 ? kConvWinograd2 : m == 4 ? kConvWinograd4 : kConvWinograd6;
+template <std::size_t Form>
+constexpr KernelDef row(const char* name) {
+  return kernel_def<WinogradParams, bind<Form>, run>(name, takes_any);
 }
 
-bool winograd_fits(const ConvFacts& f, int m) noexcept {
-  const Extents3 one{1, 1, 1};
-  constexpr std::int64_t kMostChannels = 1024;
-  if (m > 4 && f.in_channels > kMostChannels) return false;
-  if (m > 2 && f.in_channels > 2 * kMostChannels) return false;
-  const auto shares_products = [&](std::size_t axis) {
-    return f.w.dilation[axis] == 1 || 2 * f.w.dilation[axis] <= f.w.out[axis];
+}  // namespace
+
+constexpr std::array<KernelDef, std::size(kWinogradForms)> kWinogradKernels = {
+    row<0>("conv_winograd2"),      row<1>("conv_winograd4"),      row<2>("conv_winograd6"),
+    row<3>("conv_winograd2_5x5"),  row<4>("conv_winograd4_5x5"),  row<5>("conv_winograd2_7x7"),
+    row<6>("conv_winograd4_1x3"),  row<7>("conv_winograd6_1x3"),  row<8>("conv_winograd4_1x5"),
+    row<9>("conv_winograd2_1x7"),  row<10>("conv_winograd4_3x1"), row<11>("conv_winograd6_3x1"),
+    row<12>("conv_winograd4_5x1"), row<13>("conv_winograd2_7x1")};
+
+bool winograd_fits(const ConvFacts& f, const WinogradForm& form) noexcept {
+  constexpr std::int64_t kMostSums = 1024;
+  const std::int64_t sums = f.w.kernel[0] * f.in_channels;
+  const int size = std::max(form.y.size(), form.x.size());
+  if (size > 6 && sums > kMostSums) return false;
+  if (size > 4 && sums > 2 * kMostSums) return false;
+  const auto fits = [&](std::size_t axis, const WinogradAxis& a) {
+    return f.w.kernel[axis] == a.taps && f.w.stride[axis] == 1 &&
+           (a.taps == 1 || f.w.dilation[axis] == 1 || 2 * f.w.dilation[axis] <= f.w.out[axis]);
   };
-  return f.group == 1 && f.w.in[0] == 1 && f.w.out[0] == 1 && f.w.kernel == Extents3{1, 3, 3} &&
-         f.w.stride == one && shares_products(1) && shares_products(2);
+  return f.group == 1 && f.w.kernel[0] <= kWinogradMostTaps && fits(1, form.y) && fits(2, form.x);
 }
 
 Layout winograd_weights_layout(const Shape& shape) {
   const std::int64_t lanes = tile_lanes();
   const std::int64_t row = tile_panel(ceil_div(shape[0], lanes)) * lanes;
-  return layout_by_position(shape, text("$0/", row, " $1 $2 $3 $0%", row));
+  std::string order = text("$0/", row);
+  for (int i = 1; i < shape.rank(); ++i) order += text(" $", i);
+  return layout_by_position(shape, text(order, " $0%", row));
 }
 
-WinogradWork winograd_work(const WinogradParams& p, int m) {
+WinogradWork winograd_work(const WinogradParams& p, const WinogradForm& form) {
   // In multiply-adds of a vector, fitted to convolutions of real models: for a block of channels
-  // and a place what the transforms take, that of results with the products that are stored for it
-  // and read again; for a vector of filters what waiting for it takes, once. Of 8 and 16 lanes
-  // (docs/performance.md).
+  // and a place what the transforms take, along one axis or two, that of results with the products
+  // that are stored for it and read again; for a vector of filters what waiting for it takes, once.
+  // Of 8 and 16 lanes (docs/performance.md).
   const double input = in_multiply_adds(14), output = in_multiply_adds(10.5);
   const double filter = in_multiply_adds(8);
-  constexpr double kAdditions = 3;  // done for a block and a place, in either transform
-  const Winograd c = place(p, m);
+  // Done for a block and a place, in either transform.
+  const double additions = (form.y.taps > 1 ? 1.5 : 0) + (form.x.taps > 1 ? 1.5 : 0);
+  const Winograd c = place(p, form);
   const auto lanes = static_cast<double>(tile_lanes());
-  const auto places = static_cast<double>(c.tiles.places());
+  const auto planes = static_cast<double>(p.facts.w.kernel[0]);
+  const auto places = static_cast<double>(c.places());
   const auto count = static_cast<double>(c.count);
   PixelGemm gemm = c.gemm;
   gemm.channels = p.facts.out_channels;
@@ -269,19 +289,20 @@ WinogradWork winograd_work(const WinogradParams& p, int m) {
   const double products = places * strips * tile_work(gemm, ceil_div(c.count, c.strips)).spent;
   const auto in = static_cast<double>(c.in_blocks), out = static_cast<double>(c.out_blocks);
   const double transforms =
-      count * places * (input * in * static_cast<double>(c.shares) + output * out);
+      count * places * (input * planes * in * static_cast<double>(c.shares) + output * out);
   const double filters = static_cast<double>(c.filter_floats()) / lanes;
   const double posts =
       posts_cost(c.tiles.posts) * out * static_cast<double>(p.facts.batch * p.facts.w.out_pixels());
-  const double useful = places * count * static_cast<double>(p.facts.in_channels) *
+  const double useful = places * count * planes * static_cast<double>(p.facts.in_channels) *
                         static_cast<double>(p.facts.out_channels) / lanes;
   WinogradWork work;
-  const double done = useful + kAdditions * count * places * (in + out);
+  const double done = useful + additions * count * places * (planes * in + out);
   work.flops = 2 * lanes * done;
   work.efficiency = done / (products + transforms + filter * filters + posts);
-  work.extra_bytes = static_cast<double>(sizeof(float)) *
-                     (static_cast<double>(c.filter_floats()) -
-                      static_cast<double>(p.facts.in_channels * c.panels * c.gemm.w_row * 9));
+  work.extra_bytes =
+      static_cast<double>(sizeof(float)) *
+      (static_cast<double>(c.filter_floats()) -
+       static_cast<double>(p.facts.in_channels * c.panels * c.gemm.w_row * p.facts.w.taps()));
   work.scratch_bytes = idx(c.scratch_floats()) * sizeof(float);
   return work;
 }

@@ -30,54 +30,62 @@ HWY_INLINE V plus(V sum, double factor, V x) {
   return hn::MulAdd(hn::Set(kTag, static_cast<float>(factor)), x, sum);
 }
 
-/// Bt d along an axis.
-template <int M>
-HWY_INLINE void input_axis(const V (&d)[M + 2], V (&v)[M + 2]) {
-  constexpr const WinogradMatrices<M>& t = kWinograd<M>;
-  constexpr int kPairs = M / 2;
-  V first = d[M], last = d[M + 1];
-  STOWAGE_UNROLL
-  for (int k = 0; k < kPairs; ++k) {
-    first = plus(first, t.all[idx(k)], d[2 * k]);
-    last = plus(last, t.all[idx(k)], d[2 * k + 1]);
-  }
-  v[0] = first;
-  v[M + 1] = last;
-  STOWAGE_UNROLL
-  for (int i = 0; i < kPairs; ++i) {
-    const double a = kWinogradPoints<M>[idx(i)];
-    V even = d[M], odd = times(a, d[M - 1]);
+/// Bt d along an axis; an axis of one element stays as it is.
+template <int Size>
+HWY_INLINE void input_axis(const V (&d)[Size], V (&v)[Size]) {
+  if constexpr (Size == 1) {
+    v[0] = d[0];
+  } else {
+    constexpr const WinogradPolynomials<Size>& t = kWinogradInput<Size>;
+    constexpr int kPairs = t.kPairs;
+    V first = d[Size - 2], last = d[Size - 1];
     STOWAGE_UNROLL
-    for (int k = 0; k < kPairs - 1; ++k) {
-      even = plus(even, t.others[idx(i)][idx(k)], d[2 * k + 2]);
-      odd = plus(odd, a * t.others[idx(i)][idx(k)], d[2 * k + 1]);
+    for (int k = 0; k < kPairs; ++k) {
+      first = plus(first, t.all[idx(k)], d[2 * k]);
+      last = plus(last, t.all[idx(k)], d[2 * k + 1]);
     }
-    v[1 + 2 * i] = hn::Add(even, odd);
-    v[2 + 2 * i] = hn::Sub(even, odd);
+    v[0] = first;
+    v[Size - 1] = last;
+    STOWAGE_UNROLL
+    for (int i = 0; i < kPairs; ++i) {
+      const double a = kWinogradPoints<Size>[idx(i)];
+      V even = d[Size - 2], odd = times(a, d[Size - 3]);
+      STOWAGE_UNROLL
+      for (int k = 0; k < kPairs - 1; ++k) {
+        even = plus(even, t.others[idx(i)][idx(k)], d[2 * k + 2]);
+        odd = plus(odd, a * t.others[idx(i)][idx(k)], d[2 * k + 1]);
+      }
+      v[1 + 2 * i] = hn::Add(even, odd);
+      v[2 + 2 * i] = hn::Sub(even, odd);
+    }
   }
 }
 
 /// At m along an axis.
-template <int M>
-HWY_INLINE void output_axis(const V (&m)[M + 2], V (&y)[M]) {
-  constexpr const WinogradMatrices<M>& t = kWinograd<M>;
-  constexpr int kPairs = M / 2;
-  V even[kPairs], odd[kPairs];
-  STOWAGE_UNROLL
-  for (int i = 0; i < kPairs; ++i) {
-    even[i] = hn::Add(m[1 + 2 * i], m[2 + 2 * i]);
-    odd[i] = hn::Sub(m[1 + 2 * i], m[2 + 2 * i]);
-  }
-  STOWAGE_UNROLL
-  for (int k = 0; k < M; ++k) {
-    V sum = times(t.powers[0][idx(k)], k % 2 == 0 ? even[0] : odd[0]);
+template <int M, int R>
+HWY_INLINE void output_axis(const V (&m)[M + R - 1], V (&y)[M]) {
+  if constexpr (R == 1) {
+    y[0] = m[0];
+  } else {
+    constexpr const WinogradMatrices<M, R>& t = kWinograd<M, R>;
+    constexpr int kPairs = t.kPairs;
+    V even[kPairs], odd[kPairs];
     STOWAGE_UNROLL
-    for (int i = 1; i < kPairs; ++i) {
-      sum = plus(sum, t.powers[idx(i)][idx(k)], k % 2 == 0 ? even[i] : odd[i]);
+    for (int i = 0; i < kPairs; ++i) {
+      even[i] = hn::Add(m[1 + 2 * i], m[2 + 2 * i]);
+      odd[i] = hn::Sub(m[1 + 2 * i], m[2 + 2 * i]);
     }
-    if (k == 0) sum = hn::Add(sum, m[0]);
-    if (k == M - 1) sum = hn::Add(sum, m[M + 1]);
-    y[k] = sum;
+    STOWAGE_UNROLL
+    for (int k = 0; k < M; ++k) {
+      V sum = times(t.powers[0][idx(k)], k % 2 == 0 ? even[0] : odd[0]);
+      STOWAGE_UNROLL
+      for (int i = 1; i < kPairs; ++i) {
+        sum = plus(sum, t.powers[idx(i)][idx(k)], k % 2 == 0 ? even[i] : odd[i]);
+      }
+      if (k == 0) sum = hn::Add(sum, m[0]);
+      if (k == M - 1) sum = hn::Add(sum, m[M + R - 2]);
+      y[k] = sum;
+    }
   }
 }
 
@@ -94,12 +102,13 @@ struct Inside {
 
 /// Where a tile is: its first result.
 struct TileAt {
-  std::int64_t image, y, x;
+  std::int64_t image, z, y, x;
 
   TileAt(const WinogradTiles& t, std::int64_t number)
-      : image(number / (t.rows * t.columns)),
-        y(first(number / t.columns % t.rows, t.tile, t.w.dilation[1])),
-        x(first(number % t.columns, t.tile, t.w.dilation[2])) {}
+      : image(number / (t.rows * t.columns) / t.w.out[0]),
+        z(number / (t.rows * t.columns) % t.w.out[0]),
+        y(first(number / t.columns % t.rows, t.form.y.results, t.w.dilation[1])),
+        x(first(number % t.columns, t.form.x.results, t.w.dilation[2])) {}
 
  private:
   /// `step` tiles lie inside one another, before the next as many.
@@ -108,63 +117,82 @@ struct TileAt {
   }
 };
 
-template <int M, class Load>
+template <int Rows, int Columns, class Load>
 HWY_INLINE void input_block(const Inside& ys, const Inside& xs, const Load& load, float* to,
                             std::int64_t place_stride) {
-  constexpr int kSize = M + 2;
-  HWY_ALIGN float columns[kSize * kSize * kLanes];
-  for (int x = 0; x < kSize; ++x) {
-    V d[kSize];
-    const bool inside = x >= xs.begin && x < xs.end;
+  const auto element = [&](int y, int x) HWY_ATTR {
+    const bool inside = y >= ys.begin && y < ys.end && x >= xs.begin && x < xs.end;
+    return inside ? load(y, x) : hn::Zero(kTag);
+  };
+  if constexpr (Rows == 1 || Columns == 1) {
+    constexpr int kSize = Rows * Columns;
+    V d[kSize], v[kSize];
     STOWAGE_UNROLL
-    for (int y = 0; y < kSize; ++y) {
-      d[y] = inside && y >= ys.begin && y < ys.end ? load(y, x) : hn::Zero(kTag);
+    for (int i = 0; i < kSize; ++i) d[i] = Rows == 1 ? element(0, i) : element(i, 0);
+    input_axis<kSize>(d, v);
+    STOWAGE_UNROLL
+    for (int i = 0; i < kSize; ++i) hn::StoreU(v[i], kTag, to + i * place_stride);
+  } else {
+    HWY_ALIGN float columns[Rows * Columns * kLanes];
+    for (int x = 0; x < Columns; ++x) {
+      V d[Rows], v[Rows];
+      STOWAGE_UNROLL
+      for (int y = 0; y < Rows; ++y) d[y] = element(y, x);
+      input_axis<Rows>(d, v);
+      STOWAGE_UNROLL
+      for (int i = 0; i < Rows; ++i) hn::Store(v[i], kTag, columns + (i * Columns + x) * kLanes);
     }
-    V v[kSize];
-    input_axis<M>(d, v);
-    STOWAGE_UNROLL
-    for (int i = 0; i < kSize; ++i) hn::Store(v[i], kTag, columns + (i * kSize + x) * kLanes);
-  }
-  for (int y = 0; y < kSize; ++y) {
-    V d[kSize];
-    STOWAGE_UNROLL
-    for (int x = 0; x < kSize; ++x) d[x] = hn::Load(kTag, columns + (y * kSize + x) * kLanes);
-    float* row = to + y * kSize * place_stride;
-    V v[kSize];
-    input_axis<M>(d, v);
-    STOWAGE_UNROLL
-    for (int i = 0; i < kSize; ++i) hn::StoreU(v[i], kTag, row + i * place_stride);
+    for (int y = 0; y < Rows; ++y) {
+      V d[Columns], v[Columns];
+      STOWAGE_UNROLL
+      for (int x = 0; x < Columns; ++x) d[x] = hn::Load(kTag, columns + (y * Columns + x) * kLanes);
+      float* row = to + y * Columns * place_stride;
+      input_axis<Columns>(d, v);
+      STOWAGE_UNROLL
+      for (int i = 0; i < Columns; ++i) hn::StoreU(v[i], kTag, row + i * place_stride);
+    }
   }
 }
 
-template <int M>
-void input_tiles(const WinogradTiles& t, const WinogradInput& call) {
-  constexpr int kSize = M + 2;
+/// All blocks of channels of one tile in one plane of the input.
+template <int Rows, int Columns>
+void input_tile(const WinogradTiles& t, const float* corner, const Inside& ys, const Inside& xs,
+                float* to, std::int64_t place_stride) {
   const Window& w = t.w;
+  const std::int64_t blocks = ceil_div(t.in_channels, kLanes);
   const std::int64_t tail = t.in.padded ? 0 : t.in_channels % kLanes;
-  const std::int64_t full = tail == 0 ? call.block_end : t.in_channels / kLanes;
   const std::int64_t pitch = w.dilation[1] * w.in[2] * t.in.pixel,
                      step = w.dilation[2] * t.in.pixel;
+  for (std::int64_t b = 0; b < blocks; ++b, corner += t.in.block, to += kLanes) {
+    if (tail == 0 || b + 1 < blocks) {
+      const auto load = [&](int v, int u)
+                            HWY_ATTR { return hn::LoadU(kTag, corner + (v * pitch + u * step)); };
+      input_block<Rows, Columns>(ys, xs, load, to, place_stride);
+    } else {
+      const auto load = [&](int v, int u) HWY_ATTR {
+        return load_first(kTag, corner + (v * pitch + u * step), tail);
+      };
+      input_block<Rows, Columns>(ys, xs, load, to, place_stride);
+    }
+  }
+}
+
+template <int Rows, int Columns>
+void input_tiles(const WinogradTiles& t, const WinogradInput& call) {
+  const Window& w = t.w;
+  const std::int64_t plane = ceil_div(t.in_channels, kLanes) * kLanes;
   for (std::int64_t i = 0; i < call.count; ++i) {
     const TileAt at(t, call.first + i);
     const std::int64_t y = at.y - w.pad_begin[1], x = at.x - w.pad_begin[2];
-    const Inside ys(y, w.dilation[1], kSize, w.in[1]), xs(x, w.dilation[2], kSize, w.in[2]);
-    const std::int64_t corner = at.image * t.in.image + (y * w.in[2] + x) * t.in.pixel;
+    const Inside ys(y, w.dilation[1], Rows, w.in[1]), xs(x, w.dilation[2], Columns, w.in[2]);
     float* to = call.to + i * call.tile_stride;
-    for (std::int64_t b = call.block_begin; b < call.block_end; ++b) {
-      const std::int64_t origin = corner + b * t.in.block;
-      float* const block = to + b * kLanes;
-      if (b < full) {
-        const auto load = [&](int v, int u) HWY_ATTR {
-          return hn::LoadU(kTag, call.in + (origin + v * pitch + u * step));
-        };
-        input_block<M>(ys, xs, load, block, call.place_stride);
-      } else {
-        const auto load = [&](int v, int u) HWY_ATTR {
-          return load_first(kTag, call.in + (origin + v * pitch + u * step), tail);
-        };
-        input_block<M>(ys, xs, load, block, call.place_stride);
-      }
+    for (std::int64_t tap = 0; tap < w.kernel[0]; ++tap, to += plane) {
+      const std::int64_t z = at.z * w.stride[0] - w.pad_begin[0] + tap * w.dilation[0];
+      const Inside zs(z, 1, 1, w.in[0]);
+      const std::int64_t corner =
+          at.image * t.in.image + ((z * w.in[1] + y) * w.in[2] + x) * t.in.pixel;
+      input_tile<Rows, Columns>(t, call.in + corner, zs.begin < zs.end ? ys : zs, xs, to,
+                                call.place_stride);
     }
   }
 }
@@ -199,36 +227,41 @@ struct OutputBlock {
 };
 
 /// `at`: of the first pixel. Results outside of the image are not stored.
-template <int M>
+template <WinogradAxis Y, WinogradAxis X>
 HWY_INLINE void output_block(const OutputBlock& b, const float* from, std::int64_t place_stride,
                              std::int64_t at, const Inside& ys, const Inside& xs) {
-  constexpr int kSize = M + 2;
-  HWY_ALIGN float columns[M * kSize * kLanes];
-  for (int x = 0; x < kSize; ++x) {
-    V m[kSize];
+  constexpr int kRows = Y.size(), kColumns = X.size();
+  HWY_ALIGN float columns[Y.results * kColumns * kLanes];
+  for (int x = 0; x < kColumns; ++x) {
+    if constexpr (kRows == 1) break;
+    V m[kRows], y[Y.results];
     STOWAGE_UNROLL
-    for (int y = 0; y < kSize; ++y) {
-      m[y] = hn::LoadU(kTag, from + (y * kSize + x) * place_stride);
+    for (int i = 0; i < kRows; ++i) {
+      m[i] = hn::LoadU(kTag, from + (i * kColumns + x) * place_stride);
     }
-    V y[M];
-    output_axis<M>(m, y);
+    output_axis<Y.results, Y.taps>(m, y);
     STOWAGE_UNROLL
-    for (int i = 0; i < M; ++i) hn::Store(y[i], kTag, columns + (i * kSize + x) * kLanes);
+    for (int i = 0; i < Y.results; ++i)
+      hn::Store(y[i], kTag, columns + (i * kColumns + x) * kLanes);
   }
   const WinogradTiles& t = b.t;
   const bool more = t.posts.in_registers < t.posts.count;
-  HWY_ALIGN float values[M * M * kLanes];
-  std::int64_t pixels[M * M];
+  constexpr int kResults = Y.results * X.results;
+  HWY_ALIGN float values[kResults * kLanes];
+  std::int64_t pixels[kResults];
   int count = 0;
   for (int y = 0; y < ys.end; ++y) {
-    V m[kSize];
+    V m[kColumns];
     STOWAGE_UNROLL
-    for (int x = 0; x < kSize; ++x) m[x] = hn::Load(kTag, columns + (y * kSize + x) * kLanes);
+    for (int x = 0; x < kColumns; ++x) {
+      m[x] = kRows == 1 ? hn::LoadU(kTag, from + x * place_stride)
+                        : hn::Load(kTag, columns + (y * kColumns + x) * kLanes);
+    }
     const std::int64_t row = at + y * t.w.dilation[1] * t.w.out[2] * t.out.pixel;
-    V v[M];
-    output_axis<M>(m, v);
+    V v[X.results];
+    output_axis<X.results, X.taps>(m, v);
     STOWAGE_UNROLL
-    for (int x = 0; x < M; ++x) {
+    for (int x = 0; x < X.results; ++x) {
       if (x >= xs.end) break;
       const std::int64_t pixel = row + x * t.w.dilation[2] * t.out.pixel;
       const V result = b.in_registers(v[x], pixel);
@@ -241,18 +274,19 @@ HWY_INLINE void output_block(const OutputBlock& b, const float* from, std::int64
     }
   }
   if (!more) return;
-  const DensePixels<M * M> dense(1);
+  const DensePixels<kResults> dense(1);
   apply_posts(t.posts, {values, dense.at, 0, count, 1, b.operands, pixels, 0});
   for (int i = 0; i < count; ++i) b.store(hn::Load(kTag, values + i * kLanes), pixels[i]);
 }
 
-template <int M>
+template <WinogradAxis Y, WinogradAxis X>
 void output_tiles(const WinogradTiles& t, const WinogradOutput& call) {
   for (std::int64_t i = 0; i < call.count; ++i) {
     const TileAt tile(t, call.first + i);
-    const Inside ys(tile.y, t.w.dilation[1], M, t.w.out[1]);
-    const Inside xs(tile.x, t.w.dilation[2], M, t.w.out[2]);
-    const std::int64_t at = tile.image * t.out.image + (tile.y * t.w.out[2] + tile.x) * t.out.pixel;
+    const Inside ys(tile.y, t.w.dilation[1], Y.results, t.w.out[1]);
+    const Inside xs(tile.x, t.w.dilation[2], X.results, t.w.out[2]);
+    const std::int64_t at = tile.image * t.out.image +
+                            ((tile.z * t.w.out[1] + tile.y) * t.w.out[2] + tile.x) * t.out.pixel;
     const float* from = call.from + i * call.tile_stride;
     for (std::int64_t b = call.block_begin; b < call.block_end; ++b, from += kLanes) {
       OutputBlock block{t,
@@ -262,52 +296,29 @@ void output_tiles(const WinogradTiles& t, const WinogradOutput& call) {
                         std::min(t.out_channels - b * kLanes, kLanes)};
       if (call.bias != nullptr) block.bias = hn::LoadU(kTag, call.bias + b * kLanes);
       t.posts.advance(call.operands, b * t.out.block, b * kLanes, block.operands);
-      output_block<M>(block, from, call.place_stride, at, ys, xs);
-    }
-  }
-}
-
-template <int M>
-void weights(const float* taps, std::int64_t channels, float* to, std::int64_t place_stride) {
-  constexpr const WinogradMatrices<M>& t = kWinograd<M>;
-  constexpr int kSize = M + 2;
-  double rows[3][kWinogradMostRow];
-  for (int i = 0; i < kSize; ++i) {
-    const auto& g = t.taps[idx(i)];
-    for (int x = 0; x < 3; ++x) {
-      for (std::int64_t o = 0; o < channels; ++o) {
-        rows[x][o] = g[0] * static_cast<double>(taps[x * channels + o]) +
-                     g[1] * static_cast<double>(taps[(3 + x) * channels + o]) +
-                     g[2] * static_cast<double>(taps[(6 + x) * channels + o]);
-      }
-    }
-    for (int j = 0; j < kSize; ++j) {
-      const auto& h = t.taps[idx(j)];
-      float* const place = to + (i * kSize + j) * place_stride;
-      for (std::int64_t o = 0; o < channels; ++o) {
-        place[o] = static_cast<float>(h[0] * rows[0][o] + h[1] * rows[1][o] + h[2] * rows[2][o]);
-      }
+      output_block<Y, X>(block, from, call.place_stride, at, ys, xs);
     }
   }
 }
 
 void input(const WinogradTiles& t, const WinogradInput& call) {
-  if (t.tile == 2) return input_tiles<2>(t, call);
-  if (t.tile == 4) return input_tiles<4>(t, call);
-  input_tiles<6>(t, call);
+  const int rows = t.form.y.size(), columns = t.form.x.size();
+  if (rows == 1) return columns == 6 ? input_tiles<1, 6>(t, call) : input_tiles<1, 8>(t, call);
+  if (columns == 1) return rows == 6 ? input_tiles<6, 1>(t, call) : input_tiles<8, 1>(t, call);
+  if (rows == 4) return input_tiles<4, 4>(t, call);
+  if (rows == 6) return input_tiles<6, 6>(t, call);
+  input_tiles<8, 8>(t, call);
+}
+
+template <std::size_t... I>
+void output_of(const WinogradTiles& t, const WinogradOutput& call, std::index_sequence<I...>) {
+  ((t.form == kWinogradForms[I] ? output_tiles<kWinogradForms[I].y, kWinogradForms[I].x>(t, call)
+                                : void()),
+   ...);
 }
 
 void output(const WinogradTiles& t, const WinogradOutput& call) {
-  if (t.tile == 2) return output_tiles<2>(t, call);
-  if (t.tile == 4) return output_tiles<4>(t, call);
-  output_tiles<6>(t, call);
-}
-
-void filters(int tile, const float* taps, std::int64_t channels, float* to,
-             std::int64_t place_stride) {
-  if (tile == 2) return weights<2>(taps, channels, to, place_stride);
-  if (tile == 4) return weights<4>(taps, channels, to, place_stride);
-  weights<6>(taps, channels, to, place_stride);
+  output_of(t, call, std::make_index_sequence<std::size(kWinogradForms)>());
 }
 
 }  // namespace
@@ -320,9 +331,34 @@ namespace stowage {
 
 namespace {
 
+/// G of an axis, a row of taps for each element.
+template <int M, int R>
+const double* taps_of() {
+  if constexpr (R == 1) {
+    static constexpr double kOne = 1;
+    return &kOne;
+  } else {
+    return kWinograd<M, R>.taps[0].data();
+  }
+}
+
+const double* taps_of(const WinogradAxis& axis) {
+  switch (axis.taps) {
+    case 1:
+      return taps_of<1, 1>();
+    case 3:
+      return axis.results == 2   ? taps_of<2, 3>()
+             : axis.results == 4 ? taps_of<4, 3>()
+                                 : taps_of<6, 3>();
+    case 5:
+      return axis.results == 2 ? taps_of<2, 5>() : taps_of<4, 5>();
+    default:
+      return taps_of<2, 7>();
+  }
+}
+
 HWY_EXPORT(input);
 HWY_EXPORT(output);
-HWY_EXPORT(filters);
 
 }  // namespace
 
@@ -334,9 +370,28 @@ void winograd_output(const WinogradTiles& tiles, const WinogradOutput& call) noe
   HWY_DYNAMIC_DISPATCH(output)(tiles, call);
 }
 
-void winograd_weights(int tile, const float* taps, std::int64_t channels, float* to,
+void winograd_weights(const WinogradForm& form, const float* taps, std::int64_t channels, float* to,
                       std::int64_t place_stride) noexcept {
-  HWY_DYNAMIC_DISPATCH(filters)(tile, taps, channels, to, place_stride);
+  const double *g = taps_of(form.y), *const h = taps_of(form.x);
+  const int height = form.y.taps, width = form.x.taps;
+  double rows[kWinogradMostTaps][kWinogradMostRow], sums[kWinogradMostRow];
+  for (int i = 0; i < form.y.size(); ++i, g += height) {
+    for (int x = 0; x < width; ++x) {
+      std::fill_n(rows[x], channels, 0.0);
+      for (int y = 0; y < height; ++y) {
+        const float* const row = taps + (y * width + x) * channels;
+        for (std::int64_t o = 0; o < channels; ++o)
+          rows[x][o] += g[y] * static_cast<double>(row[o]);
+      }
+    }
+    for (int j = 0; j < form.x.size(); ++j, to += place_stride) {
+      std::fill_n(sums, channels, 0.0);
+      for (int x = 0; x < width; ++x) {
+        for (std::int64_t o = 0; o < channels; ++o) sums[o] += h[j * width + x] * rows[x][o];
+      }
+      for (std::int64_t o = 0; o < channels; ++o) to[o] = static_cast<float>(sums[o]);
+    }
+  }
 }
 
 }  // namespace stowage

@@ -11,12 +11,14 @@ namespace stowage {
 void offer_winograd_conv(const OfferRequest& request, std::vector<Offer>& offers) {
   const NodeRef& node = request.node;
   const std::int64_t lanes = tile_lanes();
-  if (request.target.exact || request.target.lanes != lanes || node.shape(0).rank() != 4 ||
-      node.input(1).constant == nullptr) {
+  if (request.target.exact || request.target.lanes != lanes || node.input(1).constant == nullptr) {
     return;
   }
   const ConvFacts f = conv_facts(node);
-  if (!winograd_fits(f, kWinogradSizes[0])) return;
+  std::vector<std::size_t> forms;
+  for (std::size_t i = 0; i < std::size(kWinogradForms); ++i)
+    if (winograd_fits(f, kWinogradForms[i])) forms.push_back(i);
+  if (forms.empty()) return;
   for (const ConvEnds v : {ConvEnds{true, true}, ConvEnds{false, true}, ConvEnds{false, false},
                            ConvEnds{true, false}}) {
     const WinogradParams params{f, v, bias_input(node), node.node().posts, request.target.threads};
@@ -30,10 +32,9 @@ void offer_winograd_conv(const OfferRequest& request, std::vector<Offer>& offers
     if (params.bias >= 0) offer.in[2] = padded_vector(node.shape(2), lanes);
     offer.out = {activations(node.output().shape, v.out_blocked)};
     add_post_layouts(node, offer.out[0].layout, lanes, offer.in);
-    for (const int m : kWinogradSizes) {
-      if (!winograd_fits(f, m)) continue;
-      const WinogradWork work = winograd_work(params, m);
-      offer.call = {winograd_kernel(m), params};
+    for (const std::size_t form : forms) {
+      const WinogradWork work = winograd_work(params, kWinogradForms[form]);
+      offer.call = {kWinogradKernels[form], params};
       offer.flops = work.flops;
       offer.efficiency = work.efficiency;
       offer.extra_bytes = offer.extra_weight_bytes = work.extra_bytes;

@@ -21,9 +21,12 @@ using op_test::In;
 using op_test::OpCase;
 using op_test::OpGraph;
 
-OpCase op_case(const Ints& x, std::int64_t out, const Ints& pads, bool bias = false) {
+OpCase op_case(const Ints& x, std::int64_t out, const Ints& pads, bool bias = false,
+               const Ints& taps = {3, 3}) {
   OpCase c{.op = "conv", .attrs = {{"pads", pads}}};
-  c.inputs = {{.extents = x}, {.extents = {out, x[1], 3, 3}, .constant = true}};
+  Ints weights{out, x[1]};
+  weights.insert(weights.end(), taps.begin(), taps.end());
+  c.inputs = {{.extents = x}, {.extents = weights, .constant = true}};
   if (bias) c.inputs.push_back({.extents = {out}, .constant = true});
   c.rtol = 0;
   c.target_lanes = {tile_lanes()};
@@ -38,9 +41,21 @@ double largest(const Tensor& t) {
   return most;
 }
 
+/// How many forms have such taps along the two last axes; others than those along them count as 1.
+std::int64_t forms_of(const Ints& weights) {
+  const auto taps = [&](std::size_t from_last) {
+    return weights.size() > 2 + from_last ? weights[weights.size() - 1 - from_last] : 1;
+  };
+  return std::ranges::count_if(kWinogradForms, [&](const WinogradForm& f) {
+    return f.x.taps == taps(0) && f.y.taps == taps(1);
+  });
+}
+
 /// The rows of Winograd that were offered, each in four pairs of layouts. An error is relative to
 /// the largest result.
-void check(OpCase c, std::int64_t rows = std::ssize(kWinogradSizes)) {
+void check(OpCase c) {
+  const std::int64_t rows = forms_of(c.inputs[1].extents);
+  ASSERT_GT(rows, 0);
   c.atol = kWinogradError * largest(op_test::reference(c).at(0));
   std::set<std::string> seen;
   check_offers(c, &seen);
@@ -76,6 +91,54 @@ TEST(Winograd, EveryEdge) {
       check(op_case({1, 3, h, w}, 2, {1, 1, 1, 1}));
     }
   }
+}
+
+/// Every form, images of all sizes around its tiles, tails of channels.
+TEST(Winograd, EveryForm) {
+  const Ints windows[] = {{3, 3}, {5, 5}, {7, 7}, {1, 3}, {1, 5}, {1, 7}, {3, 1}, {5, 1}, {7, 1}};
+  for_each_target([&] {
+    for (const Ints& taps : windows) {
+      const std::int64_t dy = taps[0] / 2, dx = taps[1] / 2;
+      SCOPED_TRACE(text(taps[0], " x ", taps[1]));
+      for (std::int64_t extent = 1; extent <= 11; ++extent) {
+        check(op_case({2, 5, extent, 12 - extent}, 18, {dy, dx, dy, dx}, true, taps));
+      }
+      check(op_case({1, 17, 9, 12}, 3, {0, 0, 1, 2}, false, taps));
+      check(op_case({1, 3, 12, 9}, 37, {dy + 2, dx + 1, 0, dx}, true, taps));
+    }
+  });
+}
+
+TEST(Winograd, OneAxis) {
+  for_each_target([] {
+    for (const std::int64_t taps : {3, 5, 7}) {
+      for (std::int64_t extent = taps; extent <= 20; ++extent) {
+        SCOPED_TRACE(text(taps, " taps, ", extent));
+        check(op_case({2, 9, extent}, 20, {extent % 3, taps / 2}, true, {taps}));
+      }
+      OpCase dilated = op_case({1, 5, 61}, 18, {taps, 1}, true, {taps});
+      dilated.attrs["dilations"] = Ints{4};
+      check(dilated);
+    }
+  });
+}
+
+/// Taps of the first axis: padded and apart, with strides, one and many; planes and images.
+TEST(Winograd, Volumes) {
+  for_each_target([] {
+    for (const std::int64_t depth : {1, 2, 3, 7}) {
+      for (const std::int64_t stride : {1, 2, 3}) {
+        SCOPED_TRACE(text(depth, " taps, stride ", stride));
+        OpCase c = op_case({2, 5, 7, 6, 9}, 18, {1, 1, 1, 2, 1, 1}, true, {depth, 3, 3});
+        c.attrs["strides"] = Ints{stride, 1, 1};
+        check(c);
+        c.attrs["dilations"] = Ints{depth < 4 ? 2 : 1, 1, 2};
+        check(c);
+      }
+      check(op_case({1, 17, 9, 5, 8}, 9, {depth, 2, 0, 0, 2, 2}, false, {depth, 5, 5}));
+      check(op_case({1, 3, 8, 12, 7}, 5, {0, 0, 1, 0, 0, 1}, false, {depth, 1, 3}));
+    }
+  });
 }
 
 /// Taps apart: tiles lie inside one another, the last of them with fewer results or none.
@@ -123,11 +186,13 @@ TEST(Winograd, ErrorIsBounded) {
   };
   for_each_target([&] {
     for (const std::int64_t channels : {1, 3, 64, 256, 1024}) {
-      SCOPED_TRACE(channels);
-      OpCase c = op_case({1, channels, 14, 14}, 8, {1, 1, 1, 1});
-      c.inputs = {In::of(normal({1, channels, 14, 14}), false),
-                  In::of(normal({8, channels, 3, 3}))};
-      check(c);
+      for (const Ints& taps : {Ints{3, 3}, Ints{5, 5}, Ints{7, 7}, Ints{1, 3}, Ints{5, 1}}) {
+        SCOPED_TRACE(text(channels, " channels, ", taps[0], " x ", taps[1]));
+        OpCase c = op_case({1, channels, 14, 14}, 8, {1, 1, 1, 1}, false, taps);
+        c.inputs = {In::of(normal({1, channels, 14, 14}), false),
+                    In::of(normal({8, channels, taps[0], taps[1]}))};
+        check(c);
+      }
     }
   });
 }
