@@ -43,6 +43,9 @@ bool spin(std::chrono::nanoseconds limit, Done done) noexcept {
 }
 
 constexpr std::chrono::microseconds kSpin{50};
+/// How often it is repeated while those who are waited for are at work. A thread that sleeps has
+/// its CPU again when the program that came there meanwhile has had its turn, milliseconds later.
+constexpr int kMostSpins = 40;
 /// A thread that has run no nanosecond for so long does not run.
 constexpr std::chrono::microseconds kStandsStill{10};
 
@@ -70,7 +73,7 @@ class ThreadPool::Team {
     task_ = task;
     context_ = context;
     float_mode_ = float_mode();
-    cpu_ = current_cpu();
+    cpu_.store(current_cpu(), std::memory_order_relaxed);
     const std::size_t quotient = count / shares_.size(), remainder = count % shares_.size();
     std::size_t begin = 0;
     for (std::size_t i = 0; i < shares_.size(); ++i) {
@@ -86,12 +89,11 @@ class ThreadPool::Team {
     take_tasks(0);
     // All tasks are taken. Who is inside has yet to finish, and nobody comes in any more.
     std::uint32_t inside = gate_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
-    if (inside == 0) return;
     const auto left = [&] { return (inside = gate_.load(std::memory_order_acquire)) == 0; };
-    if (spin(kSpin, left)) return;
-    while (!left()) {
-      if (ThreadCpu* const helper = late()) helper->move_to(current_cpu());
-      gate_.wait(inside);
+    for (int spins = 1; inside != 0 && !spin(kSpin, left); ++spins) {
+      ThreadCpu* const helper = late();
+      if (helper != nullptr) helper->move_to(current_cpu());
+      if (helper != nullptr || spins >= kMostSpins) gate_.wait(inside);
     }
   }
 
@@ -150,21 +152,31 @@ class ThreadPool::Team {
     return false;
   }
 
+  /// Whether a region begins soon: while the caller is at the last tasks of one, the next is near.
+  bool spin_for_call(std::uint32_t seen) noexcept {
+    const auto called = [&] { return call_.load(std::memory_order_acquire) != seen; };
+    for (int spins = 1;; ++spins) {
+      const bool near = (gate_.load(std::memory_order_relaxed) & kOpen) != 0;
+      if (spin(kSpin, called)) return true;
+      if (!near || spins >= kMostSpins) return false;
+    }
+  }
+
   void help(std::size_t self) noexcept {
     std::uint32_t seen = 0;
     Share& own = shares_[self];
     own.thread.begin();
     for (;;) {
-      const auto called = [&] { return call_.load(std::memory_order_acquire) != seen; };
-      if (!spin(kSpin, called)) call_.wait(seen);
+      if (!spin_for_call(seen)) call_.wait(seen);
       seen = call_.load(std::memory_order_acquire);
       if (stopped_.load(std::memory_order_relaxed)) return;
-      if (!enter()) continue;
-      own.inside.store(true);
       // On one CPU with the caller it would only take the caller's time. The kernel often wakes a
       // thread where it was woken from.
       own.thread.move_back();
-      if (current_cpu() == cpu_) leave_cpu(cpu_);
+      const int caller = cpu_.load(std::memory_order_relaxed);
+      if (current_cpu() == caller) leave_cpu(caller);
+      if (!enter()) continue;
+      own.inside.store(true);
       set_float_mode(float_mode_);
       take_tasks(self);
       own.inside.store(false);
@@ -186,7 +198,7 @@ class ThreadPool::Team {
   void (*task_)(void*, std::size_t) = nullptr;
   void* context_ = nullptr;
   std::uint64_t float_mode_ = 0;
-  int cpu_ = -1;  // the caller's
+  std::atomic<int> cpu_{-1};  // the caller's
   // kOpen while helpers may come in, and how many are inside; the caller sleeps on it.
   alignas(kCacheLine) std::atomic<std::uint32_t> gate_{0};
   std::vector<Share> shares_;
