@@ -53,9 +53,41 @@ class Net:
     def relu(self, x):
         return self.add("Relu", x)
 
+    def silu(self, x):
+        return self.add("Mul", x, self.add("Sigmoid", x))
+
+    def gelu(self, x):
+        half = self.add("Add", self.add("Erf", self.add("Div", x, self.constant(math.sqrt(2)))), self.constant(1))
+        return self.add("Mul", self.add("Mul", x, half), self.constant(0.5))
+
+    def layer_norm(self, x, width):
+        return self.add("LayerNormalization", x, self.noise(width, fan=1.6), self.noise(width, fan=100), axis=-1,
+                        epsilon=1e-6)
+
+    def conv1d(self, x, channels, out, kernel, dilation=1, group=1):
+        pad = (kernel - 1) // 2 * dilation
+        return self.add("Conv", x, self.noise(out, channels // group, kernel, fan=channels // group * kernel),
+                        self.noise(out, fan=100), kernel_shape=[kernel], dilations=[dilation], pads=[pad] * 2, group=group)
+
     def matmul(self, x, rows, columns):
         return self.add("Add", self.add("MatMul", x, self.noise(rows, columns, fan=1.6 * rows)),
                         self.noise(columns, fan=100))
+
+    def mlp(self, x, width, inner, activation):
+        return self.matmul(activation(self.matmul(x, width, inner)), inner, width)
+
+    def heads(self, x, tokens, width, heads, bias=None):
+        """Attention with one product for queries, keys and values, as timm writes it."""
+        depth = width // heads
+        x = self.add("Reshape", self.matmul(x, width, 3 * width), self.ints(-1, tokens, 3, heads, depth))
+        x = self.add("Transpose", x, perm=[2, 0, 3, 1, 4])
+        q, k, v = (self.add("Gather", x, self.constant(i, np.int64), axis=0) for i in range(3))
+        scores = self.add("MatMul", self.add("Mul", q, self.constant(depth**-0.5)),
+                          self.add("Transpose", k, perm=[0, 1, 3, 2]))
+        if bias is not None:
+            scores = self.add("Add", scores, bias)
+        y = self.add("Transpose", self.add("MatMul", self.add("Softmax", scores, axis=-1), v), perm=[0, 2, 1, 3])
+        return self.matmul(self.add("Reshape", y, self.ints(-1, tokens, width)), width, width)
 
     def save(self, folder, outputs):
         data = folder / "test_data_set_0"
@@ -205,11 +237,203 @@ def volumes(net):
     return [x]
 
 
+def convnext(net):
+    """7x7 depthwise, and a normalisation and an MLP with the channels last."""
+    channels = 48
+    x = net.conv(net.input(1, 3, 128, 128), 3, channels, 4, 4, pad=0)
+    for out in (48, 96):
+        if out != channels:
+            x = net.conv(x, channels, out, 2, 2)
+            channels = out
+        for _ in range(3):
+            y = net.add("Transpose", net.conv(x, channels, channels, 7, group=channels), perm=[0, 2, 3, 1])
+            y = net.mlp(net.layer_norm(y, channels), channels, 4 * channels, net.gelu)
+            y = net.add("Mul", y, net.noise(channels, fan=4))
+            x = net.add("Add", x, net.add("Transpose", y, perm=[0, 3, 1, 2]))
+    return [net.add("ReduceMean", x, axes=[2, 3], keepdims=0)]
+
+
+def detector(net):
+    """Splits, swish, pools of 5x5, two resolutions, and boxes as distributions: YOLOv8's parts."""
+
+    def unit(x, channels, out, kernel=1, stride=1):
+        return net.silu(net.conv(x, channels, out, kernel, stride))
+
+    def split_block(x, channels, out, shortcut):
+        half = out // 2
+        parts = list(net.add("Split", unit(x, channels, out), net.ints(half, half), results=2, axis=1))
+        y = unit(unit(parts[-1], half, half, 3), half, half, 3)
+        parts.append(net.add("Add", parts[-1], y) if shortcut else y)
+        return unit(net.add("Concat", *parts, axis=1), 3 * half, out)
+
+    x = unit(net.input(1, 3, 224, 224), 3, 16, 3, 2)
+    x = split_block(unit(x, 16, 32, 3, 2), 32, 32, True)
+    fine = split_block(unit(x, 32, 64, 3, 2), 64, 64, True)
+    pools = [unit(split_block(unit(fine, 64, 128, 3, 2), 128, 128, True), 128, 64)]
+    for _ in range(3):
+        pools.append(net.add("MaxPool", pools[-1], kernel_shape=[5, 5], pads=[2] * 4))
+    coarse = unit(net.add("Concat", *pools, axis=1), 256, 128)
+    larger = net.add("Resize", coarse, "", net.constant([1, 1, 2, 2]), mode="nearest",
+                     coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    fine = split_block(net.add("Concat", larger, fine, axis=1), 192, 64, False)
+    found = []
+    for x, channels in ((fine, 64), (coarse, 128)):
+        boxes = net.conv(unit(unit(x, channels, 64, 3), 64, 64, 3), 64, 64, 1)
+        classes = net.conv(unit(unit(x, channels, 80, 3), 80, 80, 3), 80, 80, 1)
+        found.append(net.add("Reshape", net.add("Concat", boxes, classes, axis=1), net.ints(1, 144, -1)))
+    boxes, classes = net.add("Split", net.add("Concat", *found, axis=2), net.ints(64, 80), results=2, axis=1)
+    boxes = net.add("Transpose", net.add("Reshape", boxes, net.ints(1, 4, 16, -1)), perm=[0, 2, 1, 3])
+    boxes = net.add("Conv", net.add("Softmax", boxes, axis=1), net.constant(np.arange(16).reshape(1, 16, 1, 1)),
+                    kernel_shape=[1, 1])
+    return [net.add("Concat", net.add("Reshape", boxes, net.ints(1, 4, -1)), net.add("Sigmoid", classes), axis=1)]
+
+
+def windows(net):
+    """Attention in windows of 7x7, shifted every other time: Swin's block."""
+    side, width, heads, window = 28, 96, 3, 7
+
+    def cut(x, extents, back):
+        x = net.add("Transpose", net.add("Reshape", x, net.ints(*extents)), perm=[0, 1, 3, 2, 4, 5])
+        return net.add("Reshape", x, net.ints(*back))
+
+    def roll(x, by):
+        for axis in (1, 2):
+            first = net.add("Slice", x, net.ints(by), net.ints(side), net.ints(axis))
+            x = net.add("Concat", first, net.add("Slice", x, net.ints(0), net.ints(by), net.ints(axis)), axis=axis)
+        return x
+
+    count = side // window
+    x = net.input(1, side, side, width)
+    for shifted in (False, True):
+        y = net.layer_norm(x, width)
+        y = roll(y, 3) if shifted else y
+        y = cut(y, (1, count, window, count, window, width), (count**2, window**2, width))
+        y = net.heads(y, window**2, width, heads, net.noise(1, heads, window**2, window**2))
+        y = cut(y, (1, count, count, window, window, width), (1, side, side, width))
+        x = net.add("Add", x, roll(y, side - 3) if shifted else y)
+        x = net.add("Add", x, net.mlp(net.layer_norm(x, width), width, 4 * width, net.gelu))
+    return [x]
+
+
+def text_encoder(net):
+    """128 tokens with a mask, normalised after each sum: BERT's layers."""
+    tokens, width = 128, 256
+    x, mask = net.layer_norm(net.input(1, tokens, width), width), net.input(1, 1, 1, tokens)
+    for _ in range(2):
+        x = net.layer_norm(net.add("Add", x, net.heads(x, tokens, width, 4, mask)), width)
+        x = net.layer_norm(net.add("Add", x, net.mlp(x, width, 4 * width, net.gelu)), width)
+    return [x]
+
+
+def text_decoder(tokens, past):
+    """Rotated positions, a causal mask, root mean squares, gates: Llama's layers, on a prompt or one token."""
+
+    def build(net):
+        width, heads, depth, inner = 256, 4, 64, 688
+
+        def product(x, rows, columns):
+            return net.add("MatMul", x, net.noise(rows, columns, fan=1.6 * rows))
+
+        def rms_norm(x):
+            mean = net.add("ReduceMean", net.add("Pow", x, net.constant(2)), axes=[-1], keepdims=1)
+            root = net.add("Sqrt", net.add("Add", mean, net.constant(1e-6)))
+            return net.add("Mul", net.add("Mul", x, net.add("Reciprocal", root)), net.noise(width, fan=1.6))
+
+        def rotate(x):
+            a, b = net.add("Split", x, net.ints(depth // 2, depth // 2), results=2, axis=3)
+            y = net.add("Concat", net.add("Neg", b), a, axis=3)
+            return net.add("Add", net.add("Mul", x, cosines), net.add("Mul", y, sines))
+
+        x, outputs = net.input(1, tokens, width), []
+        cosines, sines = net.noise(1, 1, tokens, depth), net.noise(1, 1, tokens, depth)
+        for _ in range(2):
+            y = rms_norm(x)
+            split = net.ints(1, tokens, heads, depth)
+            q, k, v = (net.add("Transpose", net.add("Reshape", product(y, width, width), split), perm=[0, 2, 1, 3])
+                       for _ in range(3))
+            q, k = rotate(q), rotate(k)
+            if past:
+                k, v = (net.add("Concat", net.input(1, heads, past, depth), new, axis=2) for new in (k, v))
+                outputs += [k, v]
+            scores = net.add("Div", net.add("MatMul", q, net.add("Transpose", k, perm=[0, 1, 3, 2])), net.constant(8))
+            if tokens > 1:
+                mask = np.triu(np.full((tokens, tokens + past), -1e9), 1 + past)
+                scores = net.add("Add", scores, net.constant(mask[None, None]))
+            y = net.add("MatMul", net.add("Softmax", scores, axis=-1), v)
+            y = net.add("Reshape", net.add("Transpose", y, perm=[0, 2, 1, 3]), net.ints(1, tokens, width))
+            x = net.add("Add", x, product(y, width, width))
+            y = rms_norm(x)
+            y = net.add("Mul", net.silu(product(y, width, inner)), product(y, width, inner))
+            x = net.add("Add", x, product(y, inner, width))
+        return [product(rms_norm(x), width, 2000), *outputs]
+
+    return build
+
+
+def wavenet(net):
+    """Gated convolutions of three taps further and further apart."""
+    x, skips = net.conv1d(net.input(1, 1, 4000), 1, 32, 1), None
+    for dilation in (1, 2, 4, 8, 16, 32, 64, 128):
+        y = net.add("Mul", net.add("Tanh", net.conv1d(x, 32, 32, 3, dilation)),
+                    net.add("Sigmoid", net.conv1d(x, 32, 32, 3, dilation)))
+        skip = net.conv1d(y, 32, 64, 1)
+        skips = skip if skips is None else net.add("Add", skips, skip)
+        x = net.add("Add", x, net.conv1d(y, 32, 32, 1))
+    return [net.conv1d(net.relu(net.conv1d(net.relu(skips), 64, 64, 1)), 64, 256, 1)]
+
+
+def conformer(net):
+    """Attention, and gated depthwise convolutions of 31 taps along 200 frames."""
+    frames, width = 200, 144
+    x = net.input(1, frames, width)
+    for _ in range(2):
+        y = net.mlp(net.layer_norm(x, width), width, 4 * width, net.silu)
+        x = net.add("Add", x, net.add("Mul", y, net.constant(0.5)))
+        x = net.add("Add", x, net.heads(net.layer_norm(x, width), frames, width, 4))
+        y = net.conv1d(net.add("Transpose", net.layer_norm(x, width), perm=[0, 2, 1]), width, 2 * width, 1)
+        y, gate = net.add("Split", y, net.ints(width, width), results=2, axis=1)
+        y = net.conv1d(net.add("Mul", y, net.add("Sigmoid", gate)), width, width, 31, group=width)
+        y = net.conv1d(net.silu(y), width, width, 1)
+        x = net.layer_norm(net.add("Add", x, net.add("Transpose", y, perm=[0, 2, 1])), width)
+    return [x]
+
+
+def ghost(net):
+    """Half of the channels from cheap depthwise convolutions, squeeze and excite."""
+
+    def module(x, channels, out, activation):
+        a = activation(net.conv(x, channels, out // 2, 1))
+        return net.add("Concat", a, activation(net.conv(a, out // 2, out // 2, 3, group=out // 2)), axis=1)
+
+    x, channels = net.add("HardSwish", net.conv(net.input(1, 3, 160, 160), 3, 16, 3, 2)), 16
+    for out, inner, stride in ((16, 32, 1), (24, 48, 2), (40, 72, 2), (80, 200, 2)):
+        y = module(x, channels, inner, net.relu)
+        y = y if stride == 1 else net.conv(y, inner, inner, 3, 2, group=inner)
+        gate = net.relu(net.conv(net.add("ReduceMean", y, axes=[2, 3], keepdims=1), inner, inner // 4, 1))
+        gate = net.add("HardSigmoid", net.conv(gate, inner // 4, inner, 1))
+        y = module(net.add("Mul", y, gate), inner, out, lambda x: x)
+        x = net.conv(net.conv(x, channels, channels, 3, stride, group=channels), channels, out, 1)
+        x, channels = net.add("Add", x, y), out
+    return [x]
+
+
+def upscaler(net):
+    """5x5 convolutions of 24 channels between resizes."""
+    x = net.conv(net.input(1, 3, 64, 64), 3, 24, 3)
+    for _ in range(2):
+        x = net.add("Resize", net.add("Elu", net.conv(x, 24, 24, 5)), "", net.constant([1, 1, 2, 2]), mode="linear",
+                    coordinate_transformation_mode="align_corners")
+    return [net.conv(x, 24, 2, 3)]
+
+
 NETWORKS = {
     "group_norm_unet": group_norm_unet, "resnext": resnext, "dilated_pyramid": dilated_pyramid,
     "style_transfer": style_transfer, "generator": generator, "lstm_1": recurrent("LSTM", 1),
     "lstm_8": recurrent("LSTM", 8), "gru_1": recurrent("GRU", 1), "gru_8": recurrent("GRU", 8),
     "speech_mask": speech_mask, "attention": attention, "segmentation": segmentation, "volumes": volumes,
+    "convnext": convnext, "detector": detector, "windows": windows, "text_encoder": text_encoder,
+    "text_decoder": text_decoder(64, 0), "text_decoder_step": text_decoder(1, 128), "wavenet": wavenet,
+    "conformer": conformer, "ghost": ghost, "upscaler": upscaler,
 }
 
 

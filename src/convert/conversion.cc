@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "convert/stage.h"
 #include "convert/unit.h"
 
 namespace stowage::conversion {
@@ -19,6 +20,8 @@ constexpr std::size_t kThreadBytes = 32 * 1024;
 constexpr std::size_t kTaskBytes = 128 * 1024, kTasks = 4;
 /// What several nests write before they go on.
 constexpr std::size_t kSliceBytes = 32 * 1024;
+/// Stages are described anew for each slice, which takes a microsecond.
+constexpr std::size_t kSliceOfStages = 512 * 1024;
 
 /// Cells up to the last that a digit reaches. The gap behind it, of the last row of a view into a
 /// larger array, may belong to nobody.
@@ -48,6 +51,7 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
                  const ScalarMap& map, const Options& options)
     : plan_(src, dtype_bytes(src_dtype), dst, dtype_bytes(dst_dtype), map.axis, options.fault),
       tuning_(options.tuning),
+      least_of_stage_(options.least_of_stage),
       src_scalar_(dtype_bytes(src_dtype)),
       dst_scalar_(dtype_bytes(dst_dtype)),
       src_size_(reach(src) * src_scalar_),
@@ -66,8 +70,7 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
   Nest nest;
   for (std::int64_t i = 0; i < std::min(plan_.count(), kKept); ++i) {
     plan_.make(i, nest);
-    make_job(nest, plan_.count() == 1, src_scalar_, dst_scalar_, change(), tuning_,
-             jobs_[static_cast<std::size_t>(i)]);
+    make(nest, plan_.count() == 1, jobs_[static_cast<std::size_t>(i)]);
   }
   if (size_ == Size::large && columns_crowd()) size_ = Size::huge;
   const auto cells = dst.count();
@@ -123,7 +126,10 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
   }
   // Where several nests make one tensor, each part of it is finished while its lines are near.
   const bool several = plan_.count() > 1 && plan_.count() <= kKept;
-  const std::size_t slices = several ? dst_size_ / (parts * kSliceBytes) + 1 : 1;
+  const bool stages = std::any_of(jobs_.begin(), jobs_.begin() + (several ? plan_.count() : 0),
+                                  [](const Job& job) { return job.kind == Kind::stage; });
+  const std::size_t slice_bytes = stages ? kSliceOfStages : kSliceBytes;
+  const std::size_t slices = several ? dst_size_ / (parts * slice_bytes) + 1 : 1;
   parallel(pool, parts, [&](std::size_t part) {
     for (std::size_t slice = 0; slice < slices; ++slice) {
       run_part(static_cast<std::int64_t>(part * slices + slice),
@@ -135,34 +141,42 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
 void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
                        Byte* dst) const noexcept {
   const std::int64_t kept = std::min(plan_.count(), kKept);
-  const auto range = [&](const Job& job) {
+  const auto range = [&](std::int64_t i, const Job& job) {
     const auto cut = [&](std::int64_t p) {
       return static_cast<std::int64_t>(static_cast<__int128>(job.units) * p / parts);
     };
-    run_job(job, cut(part), cut(part + 1), src, dst);
+    if (job.kind == Kind::stage) {
+      run_stages(i, job, cut(part), cut(part + 1), src, dst);
+    } else {
+      run_job(job, cut(part), cut(part + 1), src, dst);
+    }
   };
-  for (std::int64_t i = 0; i < kept; ++i) range(jobs_[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = 0; i < kept; ++i) range(i, jobs_[static_cast<std::size_t>(i)]);
   if (plan_.count() == kept) return;
   Nest nest;
   Job job;
   for (std::int64_t i = kept; i < plan_.count(); ++i) {
     plan_.make(i, nest);
-    make_job(nest, false, src_scalar_, dst_scalar_, change(), tuning_, job);
-    range(job);
+    make(nest, false, job);
+    range(i, job);
   }
 }
 
-void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
-                      Byte* dst) const noexcept {
-  if (begin >= end) return;
+void Program::make(const Nest& nest, bool alone, Job& out) const noexcept {
+  make_job(nest, alone, src_scalar_, dst_scalar_, change(), tuning_, out);
+  if (cast_ && !mapped_) choose_stage(nest, least_of_stage_, out);
+}
+
+/// f(unit) for units [begin, end) of the job.
+template <class F>
+void Program::each_unit(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
+                        Byte* dst, F f) const noexcept {
   std::array<std::int64_t, kMaxLoops + 2> index;
   std::int64_t rest = begin;
   for (int i = 0; i < job.step_count; ++i) {
     index[static_cast<std::size_t>(i)] = rest % job.steps[static_cast<std::size_t>(i)].n;
     rest /= job.steps[static_cast<std::size_t>(i)].n;
   }
-  UnitRunner runner(job, row_cast_, cast_, mapped_, scalars_.mean(), scalars_.norm(),
-                    src + src_size_, size_, tuning_);
   for (std::int64_t u = begin; u < end; ++u) {
     Unit unit{src + job.src, dst + job.dst, job.param, 0, 0, job.fill};
     for (int i = 0; i < job.step_count; ++i) {
@@ -180,13 +194,54 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
         if (!unit.zero) unit.src += loop.dim < 0 ? v * loop.is : plan_.source_offset(loop, v);
       }
     }
-    runner.run(unit);
+    f(unit);
     for (int i = 0; i < job.step_count; ++i) {
       const auto k = static_cast<std::size_t>(i);
       if (++index[k] < job.steps[k].n) break;
       index[k] = 0;
     }
   }
+}
+
+void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
+                      Byte* dst) const noexcept {
+  if (begin >= end) return;
+  UnitRunner runner(job, row_cast_, cast_, mapped_, scalars_.mean(), scalars_.norm(),
+                    src + src_size_, size_, tuning_);
+  each_unit(job, begin, end, src, dst, [&](const Unit& unit) { runner.run(unit); });
+  if (size_ == Size::huge) finish_stores();
+}
+
+void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin,
+                         std::int64_t end, const Byte* src, Byte* dst) const noexcept {
+  if (begin >= end) return;
+  Nest nest;
+  Stage stage;
+  plan_.make(nest_index, nest);
+  cut_stage(nest, src_scalar_, dst_scalar_, stage);
+  Job move;
+  const int narrow = std::min(src_scalar_, dst_scalar_);
+  make_job(stage.move, true, narrow, narrow, Change::none, tuning_, move);
+  alignas(64) Byte scratch[kStageBytes + 64];
+  const std::int64_t range = stage.elements * narrow;
+  const Byte* const src_end = stage.cast_first ? scratch + sizeof scratch : src + src_size_;
+  UnitRunner runner(move, row_cast_, false, false, {}, {}, src_end,
+                    stage.cast_first ? size_ : Size::small, tuning_);
+  each_unit(job, begin, end, src, dst, [&](const Unit& outer) {
+    const std::int64_t sources = stage.cast_first && !outer.zero ? stage.ranges.valid : 0;
+    for (std::int64_t k = 0; k < sources; ++k) {
+      row_cast_(outer.src + k * stage.ranges.is, scratch + k * range, stage.elements, {});
+    }
+    each_unit(move, 0, move.units, stage.cast_first ? scratch : outer.src,
+              stage.cast_first ? outer.dst : scratch, [&](Unit unit) {
+                unit.zero |= outer.zero;
+                runner.run(unit);
+              });
+    const std::int64_t results = stage.cast_first ? 0 : stage.ranges.n;
+    for (std::int64_t k = 0; k < results; ++k) {
+      row_cast_(scratch + k * range, outer.dst + k * stage.ranges.os, stage.elements, {});
+    }
+  });
   if (size_ == Size::huge) finish_stores();
 }
 
@@ -207,6 +262,7 @@ std::string Program::kernel() const {
   std::string out;
   if (cast_) out = text(dtype_name(src_dtype_), "->", dtype_name(dst_dtype_), " ");
   if (job->kind == Kind::strided) return text(out, "strided ", job->dst_bytes);
+  if (job->kind == Kind::stage) return out + "stage";
   // Rows are cast run by run.
   if (job->kind == Kind::copy) return out + (cast_ ? "copy" : std::string(job->copy->name));
   const TransposeKernel& kernel = *job->transpose;
@@ -224,6 +280,11 @@ std::string Program::explain() const {
     const Job& job = jobs_[static_cast<std::size_t>(i)];
     if (job.fill) {
       out += text("fill: zeros, ", job.bytes(), " bytes\n");
+      continue;
+    }
+    if (job.kind == Kind::stage) {
+      out += text("stage: ", job.bytes(), " bytes in ", job.units, " parts, each of ", job.a.n,
+                  " elements, which are cast as they lie and moved by way of scratch memory\n");
       continue;
     }
     const bool transposed = job.kind == Kind::transpose;

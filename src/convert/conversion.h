@@ -21,6 +21,7 @@ struct Options {
   /// A destination of so many bytes takes non-temporal stores; none: as the caches say.
   std::optional<std::size_t> huge_from = {};
   Tuning tuning = current_tuning();
+  std::int64_t least_of_stage = 2048;  ///< fewer elements are not worth a stage
 };
 
 /// mean and norm, each `size` values: few of them in place.
@@ -72,14 +73,21 @@ class Program {
   Change change() const noexcept;
   bool columns_crowd() const noexcept;
   void set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst);
+  template <class F>
+  void each_unit(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst,
+                 F f) const noexcept;
+  void make(const Nest& nest, bool alone, Job& out) const noexcept;
   void run_job(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
                Byte* dst) const noexcept;
+  void run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin, std::int64_t end,
+                  const Byte* src, Byte* dst) const noexcept;
   void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
 
   NestPlan plan_;
   bool alias_, cast_, mapped_ = false;
   Size size_;
   Tuning tuning_;
+  std::int64_t least_of_stage_;
   int src_scalar_, dst_scalar_;
   std::int64_t src_size_;
   std::size_t dst_size_, bytes_moved_ = 0;

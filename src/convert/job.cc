@@ -281,17 +281,6 @@ std::int64_t jumps(const Job& job, const Loop& loop) noexcept {
   return loop.is == job.a.n * job.src_bytes ? 0 : job.b.n;
 }
 
-/// How long the parts are where n iterations are cut into as few equal parts of at most `most` as
-/// can be found in a few steps; else 1.
-std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept {
-  constexpr std::int64_t kTries = 32;  // each some nanoseconds of describing the conversion
-  const std::int64_t fewest = ceil_div(n, most);
-  for (std::int64_t parts = fewest; parts <= std::min(n, fewest + kTries); ++parts) {
-    if (n % parts == 0) return n / parts;
-  }
-  return 1;
-}
-
 /// Of a loop that a unit repeats, `repeats` iterations are across; the others, if any, stay.
 void split_across(Job& job, Pool& pool, int index, std::int64_t repeats) noexcept {
   Loop& loop = pool.loops[index];
@@ -522,6 +511,15 @@ void order_steps(Job& job, const Pool& pool) noexcept {
 }
 
 }  // namespace
+
+std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept {
+  constexpr std::int64_t kTries = 32;  // each some nanoseconds of describing the conversion
+  const std::int64_t fewest = ceil_div(n, most);
+  for (std::int64_t parts = fewest; parts <= std::min(n, fewest + kTries); ++parts) {
+    if (n % parts == 0) return n / parts;
+  }
+  return 1;
+}
 
 std::int64_t Job::bytes() const noexcept {
   std::int64_t n = a.n * b.n * across.n * dst_bytes;

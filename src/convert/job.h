@@ -24,6 +24,7 @@ enum class Kind : std::uint8_t {
   copy,       ///< chain a is contiguous on both sides, b are rows of it
   transpose,  ///< a is contiguous in the source, b in the destination
   strided,    ///< no contiguous loop on one side or both: element by element
+  stage,      ///< a cast by way of scratch memory, see stage.h; chain a has its elements
 };
 
 /// Whether the rows or the columns of a transposition are contiguous in short parts only. Rows are
@@ -68,6 +69,10 @@ struct Job {
   /// Bytes written.
   std::int64_t bytes() const noexcept;
 };
+
+/// How long the parts are where n iterations are cut into as few equal parts of at most `most` as
+/// can be found in a few steps; else 1.
+std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept;
 
 /// Whether elements change or are scaled, so that they cannot be taken together as wider ones.
 enum class Change : std::uint8_t { none, cast, bytes_to_floats };

@@ -79,6 +79,7 @@ inline std::size_t reached_bytes(const Mapping& mapping) {
 inline std::string difference(const Case& c, Random& random, ThreadPool* pool,
                               Options options = {}) {
   options.tuning.prefetch_for_write = random() % 2 == 0;
+  options.least_of_stage = pick(random, {2, 64, 2048});
   options.tuning.streams = static_cast<int>(pick(random, {0, 1, 8, 16, kMostStreams}));
   const Mapping src(Layout::parse(c.from), c.shape, dtype_bytes(c.src));
   const Mapping dst(Layout::parse(c.to), c.shape, dtype_bytes(c.dst));
