@@ -44,11 +44,14 @@ class Net:
         self.nodes.append(helper.make_node(op, list(inputs), names, **attributes))
         return names[0] if results == 1 else names
 
-    def conv(self, x, channels, out, kernel, stride=1, group=1, dilation=1, pad=None):
+    def conv(self, x, channels, out, kernel, stride=1, group=1, dilation=1, pad=None, axes=2):
         pad = (kernel - 1) // 2 * dilation if pad is None else pad
-        return self.add("Conv", x, self.noise(out, channels // group, kernel, kernel, fan=channels // group * kernel**2),
-                        self.noise(out, fan=100), kernel_shape=[kernel] * 2, strides=[stride] * 2,
-                        pads=[pad] * 4, group=group, dilations=[dilation] * 2)
+        weights = self.noise(out, channels // group, *[kernel] * axes, fan=channels // group * kernel**axes)
+        return self.add("Conv", x, weights, self.noise(out, fan=100), kernel_shape=[kernel] * axes,
+                        strides=[stride] * axes, pads=[pad] * 2 * axes, group=group, dilations=[dilation] * axes)
+
+    def conv1d(self, x, channels, out, kernel, **attributes):
+        return self.conv(x, channels, out, kernel, axes=1, **attributes)
 
     def relu(self, x):
         return self.add("Relu", x)
@@ -63,11 +66,6 @@ class Net:
     def layer_norm(self, x, width):
         return self.add("LayerNormalization", x, self.noise(width, fan=1.6), self.noise(width, fan=100), axis=-1,
                         epsilon=1e-6)
-
-    def conv1d(self, x, channels, out, kernel, dilation=1, group=1):
-        pad = (kernel - 1) // 2 * dilation
-        return self.add("Conv", x, self.noise(out, channels // group, kernel, fan=channels // group * kernel),
-                        self.noise(out, fan=100), kernel_shape=[kernel], dilations=[dilation], pads=[pad] * 2, group=group)
 
     def matmul(self, x, rows, columns):
         return self.add("Add", self.add("MatMul", x, self.noise(rows, columns, fan=1.6 * rows)),
@@ -374,8 +372,8 @@ def wavenet(net):
     """Gated convolutions of three taps further and further apart."""
     x, skips = net.conv1d(net.input(1, 1, 4000), 1, 32, 1), None
     for dilation in (1, 2, 4, 8, 16, 32, 64, 128):
-        y = net.add("Mul", net.add("Tanh", net.conv1d(x, 32, 32, 3, dilation)),
-                    net.add("Sigmoid", net.conv1d(x, 32, 32, 3, dilation)))
+        y = net.add("Mul", net.add("Tanh", net.conv1d(x, 32, 32, 3, dilation=dilation)),
+                    net.add("Sigmoid", net.conv1d(x, 32, 32, 3, dilation=dilation)))
         skip = net.conv1d(y, 32, 64, 1)
         skips = skip if skips is None else net.add("Add", skips, skip)
         x = net.add("Add", x, net.conv1d(y, 32, 32, 1))

@@ -218,7 +218,8 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
   Nest nest;
   Stage stage;
   plan_.make(nest_index, nest);
-  cut_stage(nest, src_scalar_, dst_scalar_, stage);
+  Pool outer_loops(nest);
+  cut_stage(outer_loops, src_scalar_, dst_scalar_, stage);
   Job move;
   const int narrow = std::min(src_scalar_, dst_scalar_);
   make_job(stage.move, true, narrow, narrow, Change::none, tuning_, move);

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "convert/kernels.h"
+#include "convert/pool.h"
 
 namespace stowage::conversion {
 namespace {
@@ -24,34 +25,6 @@ constexpr std::int64_t kMostOfStreams = 262144;
 
 /// Fewer rows are not worth a unit.
 constexpr std::int64_t kLeastRows = 8;
-
-constexpr Loop kOneIteration{.n = 1, .valid = 1, .is = 0, .os = 0, .ps = 0, .step = 0, .dim = -1};
-
-/// The loops that no chain has taken yet.
-struct Pool {
-  std::array<Loop, kMaxLoops> loops;
-  int count = 0;
-
-  int find_source(std::int64_t stride) const noexcept {
-    for (int i = 0; i < count; ++i) {
-      if (loops[i].dim < 0 && loops[i].is == stride) return i;
-    }
-    return -1;
-  }
-
-  int find_destination(std::int64_t stride) const noexcept {
-    for (int i = 0; i < count; ++i) {
-      if (loops[i].dim < 0 && loops[i].os == stride) return i;
-    }
-    return -1;
-  }
-
-  Loop take(int i) noexcept {
-    const Loop out = loops[i];
-    for (--count; i < count; ++i) loops[i] = loops[i + 1];
-    return out;
-  }
-};
 
 void append(Chain& chain, const Loop& loop) noexcept {
   chain.valid = chain.n * loop.valid;
@@ -281,18 +254,6 @@ std::int64_t jumps(const Job& job, const Loop& loop) noexcept {
   return loop.is == job.a.n * job.src_bytes ? 0 : job.b.n;
 }
 
-/// Of a loop that a unit repeats, `repeats` iterations are across; the others, if any, stay.
-void split_across(Job& job, Pool& pool, int index, std::int64_t repeats) noexcept {
-  Loop& loop = pool.loops[index];
-  job.across = loop;
-  job.across.n = job.across.valid = repeats;
-  loop.n = loop.valid = loop.n / repeats;
-  loop.is *= repeats;
-  loop.os *= repeats;
-  loop.ps *= repeats;
-  if (loop.n == 1) pool.take(index);
-}
-
 /// Blocks so small that finding one costs a good part of moving it: a unit is a loop of them, over
 /// what lets reading go on where it ended, or a part of that loop. Of `all` bytes.
 void choose_repeats(Job& job, Pool& pool, std::int64_t all) noexcept {
@@ -315,7 +276,7 @@ void choose_repeats(Job& job, Pool& pool, std::int64_t all) noexcept {
     best = i;
     repeats = n;
   }
-  if (best >= 0) split_across(job, pool, best, repeats);
+  if (best >= 0) job.across = pool.take_part(best, repeats);
 }
 
 /// `next`, the loop in whose iterations a chain goes on, if a kernel does not pay for each of so
@@ -346,7 +307,7 @@ void choose_parts_across(Job& job, Pool& pool) noexcept {
     if (nearest < 0 || loop.*distance < pool.loops[nearest].*distance) nearest = i;
   }
   if (nearest >= 0)
-    split_across(job, pool, nearest, equal_part(pool.loops[nearest].n, kPartsBytes / block));
+    job.across = pool.take_part(nearest, equal_part(pool.loops[nearest].n, kPartsBytes / block));
 }
 
 /// Columns that follow each other without a gap in short parts are made in scratch memory.
@@ -489,6 +450,17 @@ void choose_kernels(Job& job, bool cast) noexcept {
                               job.row_stride, job.col_stride);
 }
 
+}  // namespace
+
+std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept {
+  constexpr std::int64_t kTries = 32;  // each some nanoseconds of describing the conversion
+  const std::int64_t fewest = ceil_div(n, most);
+  for (std::int64_t parts = fewest; parts <= std::min(n, fewest + kTries); ++parts) {
+    if (n % parts == 0) return n / parts;
+  }
+  return 1;
+}
+
 void order_steps(Job& job, const Pool& pool) noexcept {
   job.step_count = 0;
   const auto insert = [&](const Step& step) {
@@ -508,17 +480,6 @@ void order_steps(Job& job, const Pool& pool) noexcept {
   };
   insert_blocks(job.a, Step::What::blocks_a);
   insert_blocks(job.b, Step::What::blocks_b);
-}
-
-}  // namespace
-
-std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept {
-  constexpr std::int64_t kTries = 32;  // each some nanoseconds of describing the conversion
-  const std::int64_t fewest = ceil_div(n, most);
-  for (std::int64_t parts = fewest; parts <= std::min(n, fewest + kTries); ++parts) {
-    if (n % parts == 0) return n / parts;
-  }
-  return 1;
 }
 
 std::int64_t Job::bytes() const noexcept {
@@ -544,9 +505,7 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change
   out.a = Chain{};
   out.b = Chain{};
   out.across = kOneIteration;
-  Pool pool;
-  pool.count = nest.count;
-  std::copy_n(nest.loops.begin(), nest.count, pool.loops.begin());
+  Pool pool(nest);
   if (!cast || nest.fill) widen_element(out, pool);
   const int ib = pool.find_destination(out.dst_bytes);
   const int ia = nest.fill ? ib : pool.find_source(out.src_bytes);

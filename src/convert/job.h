@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "convert/kernels.h"
-#include "convert/nest.h"
+#include "convert/pool.h"
 
 namespace stowage::conversion {
 
@@ -73,6 +73,10 @@ struct Job {
 /// How long the parts are where n iterations are cut into as few equal parts of at most `most` as
 /// can be found in a few steps; else 1.
 std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept;
+
+/// Units are the blocks of the chains and the iterations of the loops in the pool, in the order of
+/// the destination.
+void order_steps(Job& job, const Pool& pool) noexcept;
 
 /// Whether elements change or are scaled, so that they cannot be taken together as wider ones.
 enum class Change : std::uint8_t { none, cast, bytes_to_floats };

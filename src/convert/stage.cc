@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "convert/walk.h"
 
 namespace stowage::conversion {
@@ -11,92 +10,72 @@ namespace {
 
 constexpr std::int64_t kMostRanges = 16;
 
-/// Of the loops that are left, the one with the nearest iterations; -1: none.
-int nearest(const Nest& nest, std::int64_t Loop::*stride) noexcept {
-  int best = -1;
-  for (int i = 0; i < nest.count; ++i) {
-    const Loop& loop = nest.loops[i];
-    if (loop.dim < 0 && (best < 0 || loop.*stride < nest.loops[best].*stride)) best = i;
-  }
-  return best;
-}
-
-void remove(Nest& nest, int i) noexcept {
-  for (--nest.count; i < nest.count; ++i) nest.loops[i] = nest.loops[i + 1];
-}
-
 /// How many iterations a part of the loop has, at most `most`.
 std::int64_t part_of(const Loop& loop, std::int64_t most) noexcept {
   if (loop.n <= most) return loop.n;
   return loop.valid < loop.n ? 1 : equal_part(loop.n, most);
 }
 
-/// The loop of the nest of which this is what a part has left, or the same.
-int whole_of(const Loop& rest, const Nest& nest) noexcept {
+/// The loop in `all` of which this is what a part has left, or the same.
+int whole_of(const Loop& rest, const Pool& all) noexcept {
+  const auto same_reach = [&](const Loop& loop, std::int64_t Loop::*stride) {
+    return loop.n * (loop.*stride) == rest.n * (rest.*stride);
+  };
   int i = 0;
-  const auto reach = [](const Loop& l, std::int64_t Loop::*stride) { return l.n * (l.*stride); };
-  while (nest.loops[i].dim >= 0 || reach(nest.loops[i], &Loop::is) != reach(rest, &Loop::is) ||
-         reach(nest.loops[i], &Loop::os) != reach(rest, &Loop::os))
+  while (all.loops[i].dim >= 0 || !same_reach(all.loops[i], &Loop::is) ||
+         !same_reach(all.loops[i], &Loop::os))
     ++i;
   return i;
 }
 
 /// The loops along which the side that is cast is dense, of at most `most` elements: out of the
-/// nest and into the stage.
-void take_range(Nest& nest, int wide, int narrow, std::int64_t most, Stage& out) noexcept {
+/// pool and into the stage.
+void take_range(Pool& pool, int wide, int narrow, std::int64_t most, Stage& out) noexcept {
   const auto stride = out.cast_first ? &Loop::is : &Loop::os;
-  out.move = {.fill = false, .src = 0, .dst = 0, .param = 0, .count = 0, .loops = {}};
+  out.move.count = 0;
   out.elements = 1;
   std::int64_t used = 1;
-  for (int i; (i = nearest(nest, stride)) >= 0;) {
-    Loop loop = nest.loops[i];
-    const std::int64_t distance = loop.*stride / wide;
-    if (loop.*stride % wide != 0 || distance < out.elements) return;
-    const std::int64_t n = part_of(loop, (most - out.elements) / distance + 1);
-    const std::int64_t valid = out.cast_first ? std::min(n, loop.valid) : n;
+  bool whole = true;
+  for (int i; whole && (i = pool.find_nearest(stride)) >= 0;) {
+    const Loop& next = pool.loops[i];
+    const std::int64_t distance = next.*stride / wide;
+    if (next.*stride % wide != 0 || distance < out.elements) return;
+    const std::int64_t n = part_of(next, (most - out.elements) / distance + 1);
+    const std::int64_t valid = out.cast_first ? std::min(n, next.valid) : n;
     const std::int64_t elements = out.elements + (valid - 1) * distance;
     // Gaps of the destination are not to be touched.
     const bool dense = out.cast_first ? elements <= 2 * used * valid : elements == used * valid;
     if (n < 2 || elements > most || !dense) return;
-    Loop outer = loop;
-    outer.n = outer.valid = loop.n / n;
-    outer.is *= n;
-    outer.os *= n;
-    loop.valid = std::min(n, loop.valid);
-    loop.n = n;
+    whole = n == next.n;
+    Loop& loop = out.move.loops[out.move.count++] = pool.take_part(i, n);
     loop.*stride = distance * narrow;
     out.elements = elements;
     used *= valid;
-    out.move.loops[out.move.count++] = loop;
-    if (outer.n > 1) {
-      nest.loops[i] = outer;
-      return;
-    }
-    remove(nest, i);
   }
 }
 
 }  // namespace
 
-bool cut_stage(Nest& nest, int src_bytes, int dst_bytes, Stage& out) noexcept {
+bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
   out.cast_first = src_bytes >= dst_bytes;
   const int wide = out.cast_first ? src_bytes : dst_bytes,
             narrow = out.cast_first ? dst_bytes : src_bytes;
   const auto cast = out.cast_first ? &Loop::is : &Loop::os,
              moved = out.cast_first ? &Loop::os : &Loop::is;
-  out.ranges = {.n = 1, .valid = 1, .is = 0, .os = 0, .ps = 0, .step = 0, .dim = -1};
-  const Nest all = nest;
-  take_range(nest, wide, narrow, kStageBytes / narrow, out);
+  out.ranges = kOneIteration;
+  out.move.fill = false;
+  out.move.src = out.move.dst = out.move.param = 0;
+  const Pool all = pool;
+  take_range(pool, wide, narrow, kStageBytes / narrow, out);
   // Stages that share lines of the other side are one, of several ranges.
-  const int next = nearest(nest, moved);
-  if (next >= 0 && nest.loops[next].*moved < kLine) {
-    const int i = whole_of(nest.loops[next], all);
-    const Loop ranges = all.loops[i];
-    if (ranges.n <= kMostRanges) {
-      nest = all;
-      remove(nest, i);
-      take_range(nest, wide, narrow, kStageBytes / narrow / ranges.n, out);
-      Loop& loop = out.move.loops[out.move.count++] = out.ranges = ranges;
+  const int next = pool.find_nearest(moved);
+  if (next >= 0 && pool.loops[next].*moved < kLine) {
+    const int i = whole_of(pool.loops[next], all);
+    if (all.loops[i].n <= kMostRanges) {
+      pool = all;
+      out.ranges = pool.take(i);
+      take_range(pool, wide, narrow, kStageBytes / narrow / out.ranges.n, out);
+      Loop& loop = out.move.loops[out.move.count++] = out.ranges;
       loop.*cast = out.elements * narrow;
     }
   }
@@ -115,7 +94,7 @@ void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept {
                  job.kind == Kind::transpose && job.parts == Parts::none && !job.split &&
                  (row.block * rows.block <= kShortRun || (row.block < kShortRow && rows.count > 1));
   if (!runs && !small && job.kind != Kind::strided) return;
-  Nest outer = nest;
+  Pool outer(nest);
   Stage stage;
   if (!cut_stage(outer, job.src_bytes, job.dst_bytes, stage)) return;
   if (stage.elements * stage.ranges.n < least) return;
@@ -123,12 +102,7 @@ void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept {
   job.a = job.b = Chain{};
   for (int i = 0; i < stage.move.count; ++i) job.a.n *= stage.move.loops[i].n;
   job.a.valid = job.a.block = job.a.n;
-  job.step_count = 0;
-  job.units = 1;
-  for (int i = 0; i < outer.count; ++i) {
-    job.steps[job.step_count++] = {Step::What::outer, outer.loops[i].n, outer.loops[i]};
-    job.units *= outer.loops[i].n;
-  }
+  order_steps(job, outer);
 }
 
 }  // namespace stowage::conversion

@@ -18,8 +18,8 @@ struct Stage {
   Nest move;              ///< between scratch memory and the other side, of the narrower elements
 };
 
-/// Takes the loops of a stage out of the nest; false, and any nest, where no range is dense enough.
-bool cut_stage(Nest& nest, int src_bytes, int dst_bytes, Stage& out) noexcept;
+/// Takes the loops of a stage out of the pool; false, and any pool, where no range is dense enough.
+bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept;
 
 /// Makes the job of a cast whose elements are not scaled one of stages, of at least so many
 /// elements, if that is faster.

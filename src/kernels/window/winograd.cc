@@ -171,7 +171,7 @@ void run_group(const Winograd& c, const KernelArgs& args, std::int64_t g, const 
   const float* pixels[kWinogradMostTaps * kStrip];
   std::int64_t at[kStrip];
   for (std::int64_t i = 0; i < count; ++i) at[i] = i * c.out_tile;
-  const std::int64_t panels = c.panels_of(g);
+  const std::int64_t panels = c.panels_of(g), taps = c.gemm.taps(), plane = c.in_tile / taps;
   PixelGemmCall call;
   call.pixels = pixels;
   call.pixel_stride = count;
@@ -181,9 +181,9 @@ void run_group(const Winograd& c, const KernelArgs& args, std::int64_t g, const 
   call.panel_end = panels;
   call.out = products;
   for (int place = 0; place < c.places(); ++place) {
-    for (std::int64_t tap = 0; tap < c.gemm.taps(); ++tap)
+    for (std::int64_t tap = 0; tap < taps; ++tap)
       for (std::int64_t i = 0; i < count; ++i)
-        pixels[tap * count + i] = in + i * c.in_tile + tap * c.in_tile / c.gemm.taps();
+        pixels[tap * count + i] = in + i * c.in_tile + tap * plane;
     pixel_gemm(c.gemm, call);
     in += c.in_place;
     call.weights += panels * c.u_place;
@@ -229,10 +229,6 @@ void run(const Winograd& c, const KernelArgs& args) noexcept {
     }
   });
 }
-
-}  // namespace
-
-namespace {
 
 template <std::size_t Form>
 constexpr KernelDef row(const char* name) {

@@ -11,6 +11,8 @@
 #include <array>
 #include <cstddef>
 #include <iterator>
+#include <type_traits>
+#include <utility>
 
 #include "kernels/kernel.h"
 #include "kernels/window/conv.h"
@@ -51,6 +53,18 @@ inline constexpr WinogradForm kWinogradForms[] = {
     {{2, 3}, {2, 3}}, {{4, 3}, {4, 3}}, {{6, 3}, {6, 3}}, {{2, 5}, {2, 5}}, {{4, 5}, {4, 5}},
     {{2, 7}, {2, 7}}, {{1, 1}, {4, 3}}, {{1, 1}, {6, 3}}, {{1, 1}, {4, 5}}, {{1, 1}, {2, 7}},
     {{4, 3}, {1, 1}}, {{6, 3}, {1, 1}}, {{4, 5}, {1, 1}}, {{2, 7}, {1, 1}}};
+
+/// Calls f with the index of the form, as a type.
+template <class F, std::size_t... I>
+void with_form(const WinogradForm& form, F f, std::index_sequence<I...>) {
+  ((form == kWinogradForms[I] ? f(std::integral_constant<std::size_t, I>()) : void()), ...);
+}
+
+template <class F>
+void with_form(const WinogradForm& form, F f) {
+  with_form(form, f, std::make_index_sequence<std::size(kWinogradForms)>());
+}
+
 inline constexpr int kWinogradMostTaps = 7;  ///< along an axis, the first too
 
 /// How far a result is off at most, relative to the largest of its layer, for data without a

@@ -302,23 +302,17 @@ void output_tiles(const WinogradTiles& t, const WinogradOutput& call) {
 }
 
 void input(const WinogradTiles& t, const WinogradInput& call) {
-  const int rows = t.form.y.size(), columns = t.form.x.size();
-  if (rows == 1) return columns == 6 ? input_tiles<1, 6>(t, call) : input_tiles<1, 8>(t, call);
-  if (columns == 1) return rows == 6 ? input_tiles<6, 1>(t, call) : input_tiles<8, 1>(t, call);
-  if (rows == 4) return input_tiles<4, 4>(t, call);
-  if (rows == 6) return input_tiles<6, 6>(t, call);
-  input_tiles<8, 8>(t, call);
-}
-
-template <std::size_t... I>
-void output_of(const WinogradTiles& t, const WinogradOutput& call, std::index_sequence<I...>) {
-  ((t.form == kWinogradForms[I] ? output_tiles<kWinogradForms[I].y, kWinogradForms[I].x>(t, call)
-                                : void()),
-   ...);
+  with_form(t.form, [&](auto form) {
+    constexpr WinogradForm f = kWinogradForms[form];
+    input_tiles<f.y.size(), f.x.size()>(t, call);
+  });
 }
 
 void output(const WinogradTiles& t, const WinogradOutput& call) {
-  output_of(t, call, std::make_index_sequence<std::size(kWinogradForms)>());
+  with_form(t.form, [&](auto form) {
+    constexpr WinogradForm f = kWinogradForms[form];
+    output_tiles<f.y, f.x>(t, call);
+  });
 }
 
 }  // namespace
@@ -331,29 +325,14 @@ namespace stowage {
 
 namespace {
 
-/// G of an axis, a row of taps for each element.
-template <int M, int R>
+/// G, a row of taps for each element.
+template <WinogradAxis Axis>
 const double* taps_of() {
-  if constexpr (R == 1) {
+  if constexpr (Axis.taps == 1) {
     static constexpr double kOne = 1;
     return &kOne;
   } else {
-    return kWinograd<M, R>.taps[0].data();
-  }
-}
-
-const double* taps_of(const WinogradAxis& axis) {
-  switch (axis.taps) {
-    case 1:
-      return taps_of<1, 1>();
-    case 3:
-      return axis.results == 2   ? taps_of<2, 3>()
-             : axis.results == 4 ? taps_of<4, 3>()
-                                 : taps_of<6, 3>();
-    case 5:
-      return axis.results == 2 ? taps_of<2, 5>() : taps_of<4, 5>();
-    default:
-      return taps_of<2, 7>();
+    return kWinograd<Axis.results, Axis.taps>.taps[0].data();
   }
 }
 
@@ -372,7 +351,11 @@ void winograd_output(const WinogradTiles& tiles, const WinogradOutput& call) noe
 
 void winograd_weights(const WinogradForm& form, const float* taps, std::int64_t channels, float* to,
                       std::int64_t place_stride) noexcept {
-  const double *g = taps_of(form.y), *const h = taps_of(form.x);
+  const double *g = nullptr, *h = nullptr;
+  with_form(form, [&](auto i) {
+    g = taps_of<kWinogradForms[i].y>();
+    h = taps_of<kWinogradForms[i].x>();
+  });
   const int height = form.y.taps, width = form.x.taps;
   double rows[kWinogradMostTaps][kWinogradMostRow], sums[kWinogradMostRow];
   for (int i = 0; i < form.y.size(); ++i, g += height) {

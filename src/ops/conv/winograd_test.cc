@@ -41,7 +41,7 @@ double largest(const Tensor& t) {
   return most;
 }
 
-/// How many forms have such taps along the two last axes; others than those along them count as 1.
+/// How many forms have such taps along the two last axes; one tap along an axis that is not there.
 std::int64_t forms_of(const Ints& weights) {
   const auto taps = [&](std::size_t from_last) {
     return weights.size() > 2 + from_last ? weights[weights.size() - 1 - from_last] : 1;
