@@ -29,14 +29,18 @@ namespace {
 
 constexpr int kMostRuns = 1'000'000;
 constexpr double kMostMinutes = 24 * 60;
+// A core that slept computes a model of microseconds at half its speed for the first ones.
+constexpr int kLeastWarmup = 3;
+constexpr double kLeastWarmupMs = 10;
 
 struct BenchOptions : ModelOptions {
   std::string deploy, deployed_model;
   PlanFiles files;          ///< with the times of steps
   std::string trace;        ///< the file to write, or empty
   std::string thread_list;  ///< as --threads has it, or empty
-  int runs = 20, warmup = 3;
-  double minutes = 0;  ///< 0: as long as `runs` take
+  int runs = 20;
+  std::optional<int> warmup;  ///< else as `kLeastWarmup` and `kLeastWarmupMs` say
+  double minutes = 0;         ///< 0: as long as `runs` take
   bool json = false, csv = false, layers = false;
 };
 
@@ -48,6 +52,7 @@ bool wants_steps(const BenchOptions& options) {
 struct Samples {
   std::vector<double> whole, ports;
   double first = 0;
+  int warmup = 0;
   std::vector<std::vector<double>>
       steps;                   ///< microseconds of each step, for each run under profile
   std::vector<double> layers;  ///< the median of each step
@@ -64,8 +69,13 @@ double at(std::vector<double> values, double fraction) {
 Samples samples_of(const BenchOptions& options, const PlanReport& plan, Session& session) {
   NoiseRuns runs(plan, session);
   Samples samples;
+  const Stopwatch warmup;
+  const auto is_cold = [&] {
+    return options.warmup ? samples.warmup < *options.warmup
+                          : samples.warmup < kLeastWarmup || warmup.ms() < kLeastWarmupMs;
+  };
   samples.first = runs.once().whole;
-  for (int i = 1; i < options.warmup; ++i) runs.once();
+  for (samples.warmup = 1; is_cold(); ++samples.warmup) runs.once();
   const Stopwatch watch;
   const auto goes_on = [&](int run) {
     return options.minutes > 0
@@ -103,7 +113,7 @@ Json result(const BenchOptions& options, const Loaded& loaded, const PlanReport&
   json["device"] = options.device.value_or("cpu");
   json["threads"] = plan.threads;
   json["runs"] = whole.size();
-  json["warmup"] = options.warmup;
+  json["warmup"] = samples.warmup;
   json["min_ms"] = *std::ranges::min_element(whole);
   json["median_ms"] = median(whole);
   json["max_ms"] = *std::ranges::max_element(whole);
@@ -183,7 +193,8 @@ std::vector<int> thread_counts(const std::string& list) {
 
 void check_options(const BenchOptions& options) {
   for (const auto& [name, value, least] :
-       {std::tuple{"--runs", options.runs, 1}, std::tuple{"--warmup", options.warmup, 0}}) {
+       {std::tuple{"--runs", options.runs, 1},
+        std::tuple{"--warmup", options.warmup.value_or(kLeastWarmup), 0}}) {
     if (value < least || value > kMostRuns) {
       fail(ErrorCode::usage, name, " ", value, " is not possible; choose ", least, " to ",
            kMostRuns);
@@ -281,7 +292,10 @@ Command add_bench(CLI::App& app, const Streams& streams) {
                    "1,2,4 (default: every CPU)")
       ->type_name("N[,N...]");
   command->add_option("--runs", options->runs, "Runs that count (default 20)")->type_name("N");
-  command->add_option("--warmup", options->warmup, "Runs before those (default 3)")->type_name("N");
+  command
+      ->add_option("--warmup", options->warmup,
+                   "Runs before those (default: as many as take 10 ms, and at least 3)")
+      ->type_name("N");
   command
       ->add_option("--minutes", options->minutes,
                    "Run for so long instead, and tell by how much the last tenth of the runs is "

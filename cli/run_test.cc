@@ -256,6 +256,7 @@ TEST(CliBench, JsonAndTheLine) {
   EXPECT_EQ(json["device"], "cpu");
   EXPECT_EQ(json["threads"], 1);
   EXPECT_EQ(json["runs"], 4);
+  EXPECT_EQ(json["warmup"], 1) << "the first run never counts";
   for (const char* key :
        {"min_ms", "median_ms", "max_ms", "p90_ms", "first_ms", "convert_ms", "peak_bytes"}) {
     EXPECT_TRUE(json[key].is_number()) << key;
@@ -266,6 +267,14 @@ TEST(CliBench, JsonAndTheLine) {
   const std::string line = stowage(common).out;
   EXPECT_EQ(line.rfind("                tiny  min = ", 0), 0u) << line;
   EXPECT_NE(line.find("  median = "), std::string::npos) << line;
+}
+
+TEST(CliBench, RunsBeforeThoseThatCountWithoutAnOption) {
+  const TestFolder folder;
+  folder.write("tiny.onnx", model("Relu", {{"x", {1, 3, 4, 5}}}, {"y", {1, 3, 4, 5}}));
+  const Outcome outcome = stowage({"bench", folder.path("tiny.onnx"), "--runs", "1", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_GE(Json::parse(outcome.out)["warmup"], 3);
 }
 
 TEST(CliCheck, OneLineAFolder) {

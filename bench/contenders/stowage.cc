@@ -2,7 +2,7 @@
 // bench_contender MODEL THREADS FILE=SHAPE...: a session that obeys lines on its standard input, as
 // the contenders of engines.py do.
 //   run SECONDS    runs for so long, at least five times; answers the milliseconds of each run
-//   output FILE    writes the outputs of the last run, one after the other
+//   output FILE    writes the outputs of the last run as f32, one after the other
 // A FILE has the elements of one input, row-major; its shape is written 1x224x224x3.
 #include <algorithm>
 #include <chrono>
@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "stowage/convert.h"
 #include "stowage/inspect.h"
 #include "stowage/model.h"
 
@@ -70,10 +71,10 @@ class Contender {
 
   void write(const std::string& path) {
     std::ofstream file(path, std::ios::binary);
-    for (stowage::Tensor& output : outputs_) {
-      const auto bytes = output.as<float>();
-      file.write(reinterpret_cast<const char*>(bytes.data()),
-                 static_cast<std::streamsize>(bytes.size_bytes()));
+    for (const stowage::Tensor& output : outputs_) {
+      const stowage::Tensor floats = stowage::convert(output, stowage::DType::f32, output.layout());
+      file.write(reinterpret_cast<const char*>(floats.data()),
+                 static_cast<std::streamsize>(floats.bytes()));
     }
     file.close();
     std::cout << "\"written\"" << std::endl;

@@ -57,7 +57,11 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as folder:
             work = pathlib.Path(folder)
-            model, files, tolerance = prepare(path, work)
+            try:
+                model, files, tolerance = prepare(path, work)
+            except ValueError as refusal:
+                print(f"  {path.stem} is left out: {str(refusal)[:120]}")
+                continue
             fitting = (OF_TFLITE if path.suffix == ".tflite" else OF_ONNX).split()
             for threads in map(int, args.threads.split(",")):
                 engines = start([n for n in names if n in fitting], model, files, tolerance, threads,

@@ -228,7 +228,7 @@ class Model:
         *,
         shapes: Mapping[str, Sequence[int]] | None = None,
         runs: int = 20,
-        warmup: int = 3,
+        warmup: int | None = None,
     ) -> dict[str, float]:
         """How long a call takes, in milliseconds.
 
@@ -237,8 +237,10 @@ class Model:
         inputs : mapping of str to array_like, optional
             The inputs; noise without them, of the extents in `shapes` where the model leaves some
             open.
-        runs, warmup : int
-            Calls that count, at least 1, and those before them.
+        runs : int
+            Calls that count, at least 1.
+        warmup : int, optional
+            Calls before those; without it as many as take 10 ms, and at least 3.
 
         Returns
         -------
@@ -249,11 +251,19 @@ class Model:
         given = self._in_order([], self._noise(shapes) if inputs is None else inputs)
         times = []
         out: list[Array | None] | None = None
-        for _ in range(max(warmup, 1) + runs):
+
+        def call() -> None:
+            nonlocal out
             begin = time.perf_counter()
             results = self._native.run(given, None, out)
             times.append((time.perf_counter() - begin) * 1e3)
             out = list(results)
+
+        call()
+        while len(times) < 3 or sum(times) < 10 if warmup is None else len(times) < warmup:
+            call()
+        for _ in range(runs):
+            call()
         counted = np.sort(times[-runs:])
         return {
             "min_ms": float(counted[0]),
