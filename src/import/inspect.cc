@@ -27,9 +27,12 @@ class Operators {
  public:
   /// `unsupported`: what is wrong with this node, if anything is.
   void add(std::string_view format, const std::string& name, const std::string& unsupported) {
+    add(name, find_foreign_op(format, name).op != nullptr, unsupported);
+  }
+
+  void add(const std::string& name, bool known, const std::string& unsupported) {
     ModelInfo::Operator& op = by_name_[name];
     ++op.count;
-    const bool known = find_foreign_op(format, name).op != nullptr;
     if (op.unsupported.empty()) op.unsupported = known ? unsupported : "no operator of that name";
   }
 
@@ -126,6 +129,25 @@ ModelInfo::Operand operand_of(const OnnxPort& port) {
   return out;
 }
 
+/// Counts the nodes and the values of constants, those of branches too.
+void add_nodes(ModelInfo& info, Operators& operators, const OnnxGraph& graph, const InputFile& file,
+               const Limits& limits) {
+  for (const OnnxNode& node : graph.nodes) {
+    const Trail trail("node", node.name, node.type);
+    if (is_constant(node)) {
+      for (const auto& [name, range] : node.tensors) add_tensor(info, file, range, limits);
+    } else if (is_if(node)) {
+      operators.add(node.type, true, node.unsupported);
+    } else {
+      operators.add("onnx", operator_name(node), node.unsupported);
+    }
+    for (const OnnxGraph& branch : node.branches) {
+      add_nodes(info, operators, branch, file, limits);
+      for (const FileRange& range : branch.initializers) add_tensor(info, file, range, limits);
+    }
+  }
+}
+
 ModelInfo inspect_onnx(const InputFile& file, const Limits& limits) {
   ImportBudget budget(limits);
   const OnnxFile onnx = read_onnx_file(file, budget);
@@ -135,26 +157,19 @@ ModelInfo inspect_onnx(const InputFile& file, const Limits& limits) {
   for (const auto& [domain, version] : onnx.opsets) {
     info.opsets[domain.empty() ? "ai.onnx" : domain] = version;
   }
-  info.name = onnx.graph_name;
+  info.name = onnx.graph.name;
   Operators operators;
-  for (const OnnxNode& node : onnx.nodes) {
-    if (!is_constant(node)) {
-      operators.add("onnx", operator_name(node), node.unsupported);
-      continue;
-    }
-    const Trail trail("node", node.name, node.type);
-    for (const auto& [name, range] : node.tensors) add_tensor(info, file, range, limits);
-  }
+  add_nodes(info, operators, onnx.graph, file, limits);
   info.operators = operators.take();
   // Old files list their weights as inputs, too.
   std::set<std::string> weights;
-  for (const FileRange& range : onnx.initializers) {
+  for (const FileRange& range : onnx.graph.initializers) {
     weights.insert(add_tensor(info, file, range, limits));
   }
-  for (const OnnxPort& port : onnx.inputs) {
+  for (const OnnxPort& port : onnx.graph.inputs) {
     if (!weights.contains(port.name)) info.inputs.push_back(operand_of(port));
   }
-  for (const OnnxPort& port : onnx.outputs) info.outputs.push_back(operand_of(port));
+  for (const OnnxPort& port : onnx.graph.outputs) info.outputs.push_back(operand_of(port));
   return info;
 }
 

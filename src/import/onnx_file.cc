@@ -14,13 +14,16 @@ namespace {
 /// Bytes that a text in a list takes besides its characters.
 constexpr std::int64_t kTextBytes = sizeof(std::string);
 
+/// How deep branches may be within branches. Exporters of PyTorch write four.
+constexpr int kMostDepth = 16;
+
 class Reader {
  public:
   Reader(const InputFile& file, ImportBudget& budget) : file_(file), budget_(budget) {}
 
   OnnxFile read() {
     const FileRange graph = read_header();
-    read_graph(graph);
+    out_.graph = read_graph(graph);
     return std::move(out_);
   }
 
@@ -80,39 +83,41 @@ class Reader {
     out_.opsets[domain] = version;
   }
 
-  void read_graph(const FileRange& message) {
+  OnnxGraph read_graph(const FileRange& message) {
     using Proto = onnx::GraphProto;
+    OnnxGraph out;
     for (ProtoReader in(file_, message); in.next();) {
       switch (in.field()) {
         case Proto::kNameFieldNumber:
-          out_.graph_name = name_of(in);
+          out.name = name_of(in);
           break;
         case Proto::kNodeFieldNumber:
           budget_.take_node();
-          read_node(in.bytes());
+          out.nodes.push_back(read_node(in.bytes()));
           break;
         case Proto::kInitializerFieldNumber:
           budget_.take_entry();
-          out_.initializers.push_back(in.bytes());
+          out.initializers.push_back(in.bytes());
           break;
         case Proto::kSparseInitializerFieldNumber:
-          out_.sparse_initializers = true;
+          out.sparse_initializers = true;
           break;
         case Proto::kInputFieldNumber:
           budget_.take_entry();
-          out_.inputs.push_back(read_port(in.bytes()));
+          out.inputs.push_back(read_port(in.bytes()));
           break;
         case Proto::kOutputFieldNumber:
           budget_.take_entry();
-          out_.outputs.push_back(read_port(in.bytes()));
+          out.outputs.push_back(read_port(in.bytes()));
           break;
         default:
           break;
       }
     }
+    return out;
   }
 
-  void read_node(const FileRange& message) {
+  OnnxNode read_node(const FileRange& message) {
     using Proto = onnx::NodeProto;
     OnnxNode node;
     std::vector<FileRange> attributes;
@@ -146,10 +151,21 @@ class Reader {
     const Trail trail("node", node.name, node.type);
     if (node.type.empty()) fail(ErrorCode::bad_input, "a node has no operator");
     for (const FileRange& a : attributes) read_attribute(a, node);
-    out_.nodes.push_back(std::move(node));
+    return node;
   }
 
   void read_attribute(const FileRange& message, OnnxNode& node);
+
+  void read_branch(const FileRange& message, const std::string& attribute, OnnxNode& node) {
+    if (depth_ == kMostDepth) {
+      fail(ErrorCode::limit, "graphs are within each other more than ", kMostDepth, " deep");
+    }
+    ++depth_;
+    OnnxGraph branch = read_graph(message);
+    --depth_;
+    branch.attribute = attribute;
+    node.branches.push_back(std::move(branch));
+  }
 
   OnnxPort read_port(const FileRange& message) {
     using Proto = onnx::ValueInfoProto;
@@ -219,6 +235,7 @@ class Reader {
   const InputFile& file_;
   ImportBudget& budget_;
   OnnxFile out_;
+  int depth_ = 0;  // of branches
 };
 
 /// The values that an AttributeProto holds; `kinds` says which fields occurred.
@@ -226,7 +243,7 @@ struct AttributeFields {
   std::string name, s;
   std::int64_t type = 0, i = 0;
   float f = 0;
-  FileRange t;
+  FileRange t, g;
   Ints ints;
   Floats floats;
   std::vector<std::string> strings;
@@ -284,6 +301,7 @@ AttributeFields read_fields(const InputFile& file, const FileRange& message, Imp
         a.saw(Proto::STRINGS);
         break;
       case Proto::kGFieldNumber:
+        a.g = in.bytes();
         a.saw(Proto::GRAPH);
         break;
       case Proto::kGraphsFieldNumber:
@@ -321,6 +339,10 @@ void Reader::read_attribute(const FileRange& message, OnnxNode& node) {
   for (const auto& [name, range] : node.tensors) {
     if (name == a.name) fail(ErrorCode::bad_input, "attribute '", a.name, "' occurs twice");
   }
+  for (const OnnxGraph& branch : node.branches) {
+    if (branch.attribute == a.name)
+      fail(ErrorCode::bad_input, "attribute '", a.name, "' occurs twice");
+  }
   Attributes& attrs = node.attrs;
   if (attrs.has(a.name)) fail(ErrorCode::bad_input, "attribute '", a.name, "' occurs twice");
   // Old files do not say the type; a field that holds its default may be missing.
@@ -351,6 +373,8 @@ void Reader::read_attribute(const FileRange& message, OnnxNode& node) {
       node.tensors.emplace_back(a.name, a.t);
       break;
     case Proto::GRAPH:
+      if (is_if(node)) return read_branch(a.g, a.name, node);
+      [[fallthrough]];
     case Proto::GRAPHS:
       node.unsupported = text("attribute '", a.name, "' is a graph");
       break;
@@ -366,6 +390,8 @@ std::string operator_name(const OnnxNode& node) {
 }
 
 bool is_constant(const OnnxNode& node) { return node.domain.empty() && node.type == "Constant"; }
+
+bool is_if(const OnnxNode& node) { return node.domain.empty() && node.type == "If"; }
 
 OnnxFile read_onnx_file(const InputFile& file, ImportBudget& budget) {
   return Reader(file, budget).read();

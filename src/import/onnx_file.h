@@ -15,11 +15,14 @@
 
 namespace stowage {
 
+struct OnnxGraph;
+
 struct OnnxNode {
   std::string domain, type, name;
   Attributes attrs;                                        ///< without those that are tensors
   std::vector<std::string> inputs, outputs;                ///< empty text: absent
   std::vector<std::pair<std::string, FileRange>> tensors;  ///< attributes that hold a TensorProto
+  std::vector<OnnxGraph> branches;                         ///< of an If
   std::string unsupported;  ///< why the node cannot be imported even if its operator is known
 };
 
@@ -43,14 +46,24 @@ std::string operator_name(const OnnxNode& node);
 /// A value of the file, not work.
 bool is_constant(const OnnxNode& node);
 
-struct OnnxFile {
-  std::int64_t ir_version = 0;
-  std::string graph_name;
-  std::map<std::string, std::int64_t> opsets;  ///< by domain; ai.onnx is ""
+/// Nodes that are one of two graphs, which the node brings.
+bool is_if(const OnnxNode& node);
+
+/// The graph of a model, or a branch of an If, whose nodes read values of the graphs around it,
+/// too.
+struct OnnxGraph {
+  std::string name;
+  std::string attribute;  ///< of a branch: "then_branch" or "else_branch"
   std::vector<OnnxNode> nodes;
   std::vector<OnnxPort> inputs, outputs;
   std::vector<FileRange> initializers;  ///< TensorProtos
   bool sparse_initializers = false;
+};
+
+struct OnnxFile {
+  std::int64_t ir_version = 0;
+  std::map<std::string, std::int64_t> opsets;  ///< by domain; ai.onnx is ""
+  OnnxGraph graph;
 };
 
 /// Throws Error(bad_input) for what is no ONNX model, Error(limit).
