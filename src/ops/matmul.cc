@@ -11,6 +11,7 @@
 #include "graph/op_def.h"
 #include "ops/conv/pixel_conv.h"
 #include "ops/conv/window.h"
+#include "ops/einsum/einsum.h"
 #include "ops/gemm/device_gemm.h"
 #include "ops/ncnn/rules.h"
 #include "ops/scale_shift/scale_shift.h"
@@ -217,6 +218,7 @@ void import_batch_matmul(ImportNode& node) {
 }
 
 constexpr ForeignName kNames[] = {{"onnx", "MatMul"},
+                                  {"onnx", "Einsum", import_einsum},
                                   {"tflite", "BATCH_MATMUL", import_batch_matmul},
                                   {"ncnn", "MatMul", ncnn::matmul}};
 
