@@ -308,6 +308,12 @@ std::string Program::explain() const {
                       ? ", lines asked for before they are written"
                       : "");
     }
+    if (job.parts == Parts::rows) out += "; rows are gathered in scratch memory first";
+    if (job.parts == Parts::columns) out += "; columns are made in scratch memory and copied";
+    if (transposed && job.columns > job.a.n) {
+      out += text("; ", job.columns - job.a.n, " of ", job.columns,
+                  " columns are gaps and thrown away");
+    }
     out += "\n";
   }
   if (plan_.count() > kKept) out += text("and ", plan_.count() - kKept, " parts more\n");

@@ -268,5 +268,46 @@ TEST(ConversionTuning, ExplainsWhatMoves) {
             std::string::npos);
 }
 
+TEST(ConversionTuning, ExplainsWhatGoesThroughScratchMemory) {
+  const struct {
+    const char *from, *to, *part;
+    std::vector<std::int64_t> extents;
+    DType dtype, to_dtype;
+  } cases[] = {
+      {"n c h w",
+       "n h c/4 w c%4",
+       "columns are made in scratch memory",
+       {1, 64, 56, 14},
+       DType::f32,
+       DType::f32},
+      {"n h c/4 w c%4",
+       "n c h w",
+       "rows are gathered in scratch memory",
+       {1, 64, 56, 14},
+       DType::f32,
+       DType::f32},
+      {"n c/4 h w c%4",
+       "n c h w",
+       "1 of 4 columns are gaps and thrown away",
+       {1, 3, 64, 64},
+       DType::f32,
+       DType::f32},
+      {"n h w c",
+       "n c/8 h w c%8",
+       "by way of scratch memory",
+       {1, 64, 56, 56},
+       DType::f32,
+       DType::f16},
+  };
+
+  for (const auto& c : cases) {
+    const Shape shape("nchw", c.extents);
+    const Mapping src(Layout::parse(c.from), shape, dtype_bytes(c.dtype)),
+        dst(Layout::parse(c.to), shape, dtype_bytes(c.to_dtype));
+    const std::string text = Conversion(c.dtype, src, c.to_dtype, dst).explain();
+    EXPECT_NE(text.find(c.part), std::string::npos) << c.from << " to " << c.to << ": " << text;
+  }
+}
+
 }  // namespace
 }  // namespace stowage
