@@ -14,6 +14,9 @@
 namespace stowage {
 namespace {
 
+/// Characters of an equation that a message repeats.
+constexpr std::size_t kMostShown = 100;
+
 /// An axis of an operand: a letter, or an axis of "...", counted from the last one: -1, -2, ...
 using Label = int;
 using Labels = std::vector<Label>;
@@ -48,7 +51,8 @@ class Einsum {
  private:
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
-    fail(ErrorCode::bad_input, "equation '", equation_, "': ", parts...);
+    fail(ErrorCode::bad_input, "equation '", std::string_view(equation_).substr(0, kMostShown),
+         "': ", parts...);
   }
 
   void read_equation();
@@ -166,7 +170,7 @@ Labels Einsum::labels_of(std::string_view term, int rank) const {
   const std::size_t dots = term.find("...");
   const int letters = static_cast<int>(term.size()) - (dots == std::string_view::npos ? 0 : 3);
   if (dots == std::string_view::npos ? letters != rank : letters > rank) {
-    refuse("the term '", term, "' does not fit a rank of ", rank);
+    refuse("the term '", term.substr(0, kMostShown), "' does not fit a rank of ", rank);
   }
   Labels labels;
   for (std::size_t i = 0; i < term.size(); ++i) {
