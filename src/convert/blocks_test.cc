@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions by way of scratch memory: blocks within rows, short rows with gaps, casts of both.
+// Conversions by way of scratch memory: blocks within rows, short rows with gaps, rows
+// and columns that are both short, casts of these.
 #include <gtest/gtest.h>
 
 #include "convert/test_util.h"
@@ -62,6 +63,39 @@ TEST(Convert, CastsBetweenBlocks) {
       }
     }
   }
+}
+
+// Few images inside, of few channels: rows and columns both short, with a longer loop between them
+// whose last part is shorter; with a tail of channels, casts and non-temporal stores.
+TEST(Convert, ShortRowsAndColumns) {
+  ThreadPool pool(3);
+  constexpr DType kTypes[] = {DType::u8, DType::f16, DType::f32, DType::f64};
+  constexpr const char *kInside = "c h w n", *kOthers[] = {"n h w c", "n c/4 h w c%4"};
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    SCOPED_TRACE(target);
+    conversion::use_instruction_set(target);
+    Random random(21);
+    int planes = 0;
+    for (int i = 0; i < 200; ++i) {
+      const Shape shape("nchw", {pick(random, {2, 3, 4, 7, 8, 16, 31}),
+                                 pick(random, {2, 3, 4, 5, 7, 8, 12, 16, 33}),
+                                 pick(random, {1, 8, 24, 63}), pick(random, {8, 17, 37, 64})});
+      const DType dtype = kTypes[random() % 4], to = i % 3 == 0 ? kTypes[random() % 4] : dtype;
+      const Options options{.huge_from = random() % 2 ? std::size_t{0} : std::size_t{1} << 30};
+      ThreadPool* const some = random() % 2 ? &pool : nullptr;
+      for (const char* other : kOthers) {
+        ASSERT_EQ(difference({other, kInside, shape, dtype, to, {}, {}, {}}, random, some, options),
+                  "");
+        ASSERT_EQ(difference({kInside, other, shape, dtype, to, {}, {}, {}}, random, some, options),
+                  "");
+      }
+      const Mapping a(Layout::parse(kOthers[0]), shape, dtype_bytes(dtype)),
+          b(Layout::parse(kInside), shape, dtype_bytes(dtype));
+      planes += Program(dtype, a, dtype, b, {}).kernel().starts_with("planes");
+    }
+    EXPECT_GT(planes, 60);
+  }
+  conversion::use_instruction_set(0);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "convert/planes.h"
 #include "convert/stage.h"
 #include "convert/unit.h"
 
@@ -20,8 +21,8 @@ constexpr std::size_t kThreadBytes = 32 * 1024;
 constexpr std::size_t kTaskBytes = 128 * 1024, kTasks = 4;
 /// What several nests write before they go on.
 constexpr std::size_t kSliceBytes = 32 * 1024;
-/// Stages are described anew for each slice, which takes a microsecond.
-constexpr std::size_t kSliceOfStages = 512 * 1024;
+/// Stages and planes are described anew for each slice, which takes a microsecond.
+constexpr std::size_t kSliceOfSteps = 512 * 1024;
 
 /// Cells up to the last that a digit reaches. The gap behind it, of the last row of a view into a
 /// larger array, may belong to nobody.
@@ -126,9 +127,10 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
   }
   // Where several nests make one tensor, each part of it is finished while its lines are near.
   const bool several = plan_.count() > 1 && plan_.count() <= kKept;
-  const bool stages = std::any_of(jobs_.begin(), jobs_.begin() + (several ? plan_.count() : 0),
-                                  [](const Job& job) { return job.kind == Kind::stage; });
-  const std::size_t slice_bytes = stages ? kSliceOfStages : kSliceBytes;
+  const bool steps = std::any_of(
+      jobs_.begin(), jobs_.begin() + (several ? plan_.count() : 0),
+      [](const Job& job) { return job.kind == Kind::stage || job.kind == Kind::planes; });
+  const std::size_t slice_bytes = steps ? kSliceOfSteps : kSliceBytes;
   const std::size_t slices = several ? dst_size_ / (parts * slice_bytes) + 1 : 1;
   parallel(pool, parts, [&](std::size_t part) {
     for (std::size_t slice = 0; slice < slices; ++slice) {
@@ -147,6 +149,8 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
     };
     if (job.kind == Kind::stage) {
       run_stages(i, job, cut(part), cut(part + 1), src, dst);
+    } else if (job.kind == Kind::planes) {
+      run_planes(job, cut(part), cut(part + 1), src, src + src_size_, dst, size_, false);
     } else {
       run_job(job, cut(part), cut(part + 1), src, dst);
     }
@@ -164,6 +168,7 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
 
 void Program::make(const Nest& nest, bool alone, Job& out) const noexcept {
   make_job(nest, alone, src_scalar_, dst_scalar_, change(), tuning_, out);
+  if (!cast_) choose_planes(nest, dst_scalar_, least_of_stage_, out);
   if (cast_ && !mapped_) choose_stage(nest, least_of_stage_, out);
 }
 
@@ -223,27 +228,65 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
   Job move;
   const int narrow = std::min(src_scalar_, dst_scalar_);
   make_job(stage.move, true, narrow, narrow, Change::none, tuning_, move);
+  choose_planes(stage.move, narrow, least_of_stage_, move);
   alignas(64) Byte scratch[kStageBytes + 64];
   const std::int64_t range = stage.elements * narrow;
   const Byte* const src_end = stage.cast_first ? scratch + sizeof scratch : src + src_size_;
-  UnitRunner runner(move, row_cast_, false, false, {}, {}, src_end,
-                    stage.cast_first ? size_ : Size::small, tuning_);
+  const Size size = stage.cast_first ? size_ : Size::small;
+  UnitRunner runner(move, row_cast_, false, false, {}, {}, src_end, size, tuning_);
   each_unit(job, begin, end, src, dst, [&](const Unit& outer) {
     const std::int64_t sources = stage.cast_first && !outer.zero ? stage.ranges.valid : 0;
     for (std::int64_t k = 0; k < sources; ++k) {
       row_cast_(outer.src + k * stage.ranges.is, scratch + k * range, stage.elements, {});
     }
-    each_unit(move, 0, move.units, stage.cast_first ? scratch : outer.src,
-              stage.cast_first ? outer.dst : scratch, [&](Unit unit) {
-                unit.zero |= outer.zero;
-                runner.run(unit);
-              });
+    const Byte* const from = stage.cast_first ? scratch : outer.src;
+    Byte* const to = stage.cast_first ? outer.dst : scratch;
+    if (move.kind == Kind::planes) {
+      run_planes(move, 0, move.units, from, src_end, to, size, outer.zero);
+    } else {
+      each_unit(move, 0, move.units, from, to, [&](Unit unit) {
+        unit.zero |= outer.zero;
+        runner.run(unit);
+      });
+    }
     const std::int64_t results = stage.cast_first ? 0 : stage.ranges.n;
     for (std::int64_t k = 0; k < results; ++k) {
       row_cast_(scratch + k * range, outer.dst + k * stage.ranges.os, stage.elements, {});
     }
   });
   if (size_ == Size::huge) finish_stores();
+}
+
+/// As run_job, reading up to src_end, of a destination of that size; or nothing but zeros.
+void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
+                         const Byte* src_end, Byte* dst, Size size, bool zero) const noexcept {
+  if (begin >= end) return;
+  const Planes planes = planes_of(job);
+  alignas(64) Byte scratch[kPlanesBytes];
+  // The last part of a loop may be shorter.
+  for (const std::int64_t n : {job.a.block, job.a.n % job.a.block}) {
+    if (n == 0) continue;
+    Job read, write;
+    make_job(into_planes(planes, n), true, planes.element, planes.element, Change::none, tuning_,
+             read);
+    make_job(from_planes(planes, n), true, planes.element, planes.element, Change::none, tuning_,
+             write);
+    UnitRunner reader(read, row_cast_, false, false, {}, {}, src_end, Size::small, tuning_);
+    UnitRunner writer(write, row_cast_, false, false, {}, {}, scratch + sizeof scratch, size,
+                      tuning_);
+    each_unit(job, begin, end, src, dst, [&](const Unit& outer) {
+      if (std::min(job.a.block, job.a.n - outer.a) != n) return;
+      const bool zeros = zero || outer.zero;
+      each_unit(read, 0, zeros ? 0 : read.units, outer.src + outer.a * planes.between.is, scratch,
+                [&](const Unit& unit) { reader.run(unit); });
+      each_unit(write, 0, write.units, scratch, outer.dst + outer.a * planes.between.os,
+                [&](Unit unit) {
+                  unit.zero |= zeros;
+                  writer.run(unit);
+                });
+    });
+  }
+  if (size == Size::huge) finish_stores();
 }
 
 const Job* Program::main_job() const noexcept {
@@ -264,6 +307,7 @@ std::string Program::kernel() const {
   if (cast_) out = text(dtype_name(src_dtype_), "->", dtype_name(dst_dtype_), " ");
   if (job->kind == Kind::strided) return text(out, "strided ", job->dst_bytes);
   if (job->kind == Kind::stage) return out + "stage";
+  if (job->kind == Kind::planes) return text("planes ", job->dst_bytes);
   // Rows are cast run by run.
   if (job->kind == Kind::copy) return out + (cast_ ? "copy" : std::string(job->copy->name));
   const TransposeKernel& kernel = *job->transpose;
@@ -286,6 +330,12 @@ std::string Program::explain() const {
     if (job.kind == Kind::stage) {
       out += text("stage: ", job.bytes(), " bytes in ", job.units, " parts, each of ", job.a.n,
                   " elements, which are cast as they lie and moved by way of scratch memory\n");
+      continue;
+    }
+    if (job.kind == Kind::planes) {
+      out += text("planes: ", job.bytes(), " bytes in ", job.units, " parts, each of ", job.b.n,
+                  " planes of ", job.a.block, " elements of ", job.dst_bytes,
+                  " bytes, which are made in scratch memory and become the result\n");
       continue;
     }
     const bool transposed = job.kind == Kind::transpose;

@@ -21,7 +21,7 @@ struct Options {
   /// A destination of so many bytes takes non-temporal stores; none: as the caches say.
   std::optional<std::size_t> huge_from = {};
   Tuning tuning = current_tuning();
-  std::int64_t least_of_stage = 2048;  ///< fewer elements are not worth a stage
+  std::int64_t least_of_stage = 2048;  ///< fewer elements are not worth a stage, or planes
 };
 
 /// mean and norm, each `size` values: few of them in place.
@@ -81,6 +81,8 @@ class Program {
                Byte* dst) const noexcept;
   void run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin, std::int64_t end,
                   const Byte* src, Byte* dst) const noexcept;
+  void run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
+                  const Byte* src_end, Byte* dst, Size size, bool zero) const noexcept;
   void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
 
   NestPlan plan_;

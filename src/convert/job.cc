@@ -53,21 +53,6 @@ void grow_destination(Chain& chain, Pool& pool, int element, std::int64_t bytes)
   }
 }
 
-/// A run so short that it is one element of a wider type: 2 bytes become u16 and so on.
-void widen_element(Job& job, Pool& pool) noexcept {
-  for (;;) {
-    const int i = pool.find_destination(job.dst_bytes);
-    if (i < 0) return;
-    const Loop& run = pool.loops[i];
-    const std::int64_t bytes = run.n * job.dst_bytes;
-    if ((!job.fill && run.is != job.src_bytes) || run.valid != run.n || bytes > 16 ||
-        (bytes & (bytes - 1)) != 0)
-      return;
-    job.src_bytes = job.dst_bytes = static_cast<int>(bytes);
-    pool.take(i);
-  }
-}
-
 /// Runs that one side keeps together and the other does not: both loops are walked at once, the
 /// shorter one inside, while the lines that they share are near.
 void choose_across(Job& job, Pool& pool) noexcept {
@@ -452,6 +437,20 @@ void choose_kernels(Job& job, bool cast) noexcept {
 
 }  // namespace
 
+void widen_element(Pool& pool, bool fill, int& src_bytes, int& dst_bytes) noexcept {
+  for (;;) {
+    const int i = pool.find_destination(dst_bytes);
+    if (i < 0) return;
+    const Loop& run = pool.loops[i];
+    const std::int64_t bytes = run.n * dst_bytes;
+    if ((!fill && run.is != src_bytes) || run.valid != run.n || bytes > 16 ||
+        (bytes & (bytes - 1)) != 0)
+      return;
+    src_bytes = dst_bytes = static_cast<int>(bytes);
+    pool.take(i);
+  }
+}
+
 std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept {
   constexpr std::int64_t kTries = 32;  // each some nanoseconds of describing the conversion
   const std::int64_t fewest = ceil_div(n, most);
@@ -506,7 +505,7 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change
   out.b = Chain{};
   out.across = kOneIteration;
   Pool pool(nest);
-  if (!cast || nest.fill) widen_element(out, pool);
+  if (!cast || nest.fill) widen_element(pool, out.fill, out.src_bytes, out.dst_bytes);
   const int ib = pool.find_destination(out.dst_bytes);
   const int ia = nest.fill ? ib : pool.find_source(out.src_bytes);
   bool linear = false;

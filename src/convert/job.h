@@ -25,6 +25,7 @@ enum class Kind : std::uint8_t {
   transpose,  ///< a is contiguous in the source, b in the destination
   strided,    ///< no contiguous loop on one side or both: element by element
   stage,      ///< a cast by way of scratch memory, see stage.h; chain a has its elements
+  planes,     ///< by way of planes in scratch memory, see planes.h
 };
 
 /// Whether the rows or the columns of a transposition are contiguous in short parts only. Rows are
@@ -73,6 +74,10 @@ struct Job {
 /// How long the parts are where n iterations are cut into as few equal parts of at most `most` as
 /// can be found in a few steps; else 1.
 std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept;
+
+/// A run so short that it is one element of a wider type: 2 bytes become u16 and so on. `fill`:
+/// there is no source.
+void widen_element(Pool& pool, bool fill, int& src_bytes, int& dst_bytes) noexcept;
 
 /// Units are the blocks of the chains and the iterations of the loops in the pool, in the order of
 /// the destination.

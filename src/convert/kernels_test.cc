@@ -36,6 +36,9 @@ TEST(ConvertKernels, NamesItsKernel) {
       "copy");
   const std::string few = kernel("n h w c", "n c h w", "n=1,c=5,h=9,w=9", DType::u8, DType::f32);
   EXPECT_TRUE(few == "u8->f32 spread 5" || few == "u8->f32 part 5") << few;
+  EXPECT_EQ(kernel("n h w c", "c h w n", "n=4,c=3,h=90,w=90", DType::u8, DType::u8), "planes 1");
+  EXPECT_EQ(kernel("n h w c", "c h w n", "n=4,c=64,h=90,w=90", DType::u8, DType::u8),
+            "transpose 1");  // whole lines
   // Few columns, yet rows of more than 16 bytes: tiles do it.
   EXPECT_EQ(kernel("n c/5 h w c%5", "n c h w", "n=1,c=5,h=9,w=9", DType::f64, DType::f64),
             "transpose 8");
@@ -292,6 +295,7 @@ TEST(ConversionTuning, ExplainsWhatGoesThroughScratchMemory) {
        {1, 3, 64, 64},
        DType::f32,
        DType::f32},
+      {"n h w c", "c h w n", "12 planes of ", {4, 3, 64, 64}, DType::f16, DType::f16},
       {"n h w c",
        "n c/8 h w c%8",
        "by way of scratch memory",
