@@ -335,7 +335,8 @@ std::string Program::explain() const {
     if (job.kind == Kind::planes) {
       out += text("planes: ", job.bytes(), " bytes in ", job.units, " parts, each of ", job.b.n,
                   " planes of ", job.a.block, " elements of ", job.dst_bytes,
-                  " bytes, which are made in scratch memory and become the result\n");
+                  job.dst_bytes == 1 ? " byte" : " bytes",
+                  ", which are made in scratch memory and become the result\n");
       continue;
     }
     const bool transposed = job.kind == Kind::transpose;
