@@ -352,7 +352,8 @@ std::string Program::explain() const {
                 job.dst_bytes == 1 ? " byte" : " bytes");
     if (transposed && job.transpose->name == "transpose") {
       out += text("; ",
-                  tuning_.streams > 0
+                  job.tall ? std::string("a few columns at a time, for many crowd the L1 cache")
+                  : tuning_.streams > 0
                       ? text("at most ", tuning_.streams, " far rows or columns at once")
                       : std::string("all rows and columns of a block at once"),
                   tuning_.prefetch_for_write || tuning_.streams == 0

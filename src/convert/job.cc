@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "base/checked.h"
 #include "convert/kernels.h"
@@ -112,6 +113,38 @@ bool one_pass(const Job& job, bool panels) noexcept {
                  .number != TransposeKernel::Number::element;
 }
 
+/// As many blocks, none much shorter than the others: prefetchers start again with each.
+void even_blocks(Chain& chain) noexcept {
+  const std::int64_t even = ceil_div(chain.n, ceil_div(chain.n, chain.block));
+  chain.block = std::min(chain.block, round_up(even, kLine));
+}
+
+/// How many rows at this distance have a line each in the L1.
+std::int64_t rows_in_l1(const Caches& caches, std::int64_t distance) noexcept {
+  const std::int64_t span = caches.l1_span();
+  return caches.l1_ways * (span / std::gcd(distance, span));
+}
+
+/// Where the L1 does not hold a line of each of the columns that a line of the source goes to, but
+/// a line of each of so many rows that prefetchers follow a column: such rows, a few columns at a
+/// time, until all of their lines are done. Not where `all` bytes take much of the L3: panels meet
+/// each line once.
+bool choose_tall_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
+  constexpr std::int64_t kRows = 128, kPartOfL3 = 8;
+  const Caches& caches = tuning.caches;
+  const std::int64_t of_line = kLine / job.dst_bytes, distance = even_stride(job.b, &Loop::is),
+                     columns = even_stride(job.a, &Loop::os);
+  job.tall = tuning.streams > 0 && job.dst_bytes == 4 && job.a.n >= 2 * of_line &&
+             job.b.n >= kRows && all <= caches.l3 / kPartOfL3 && distance != 0 && columns != 0 &&
+             crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
+             rows_in_l1(caches, distance) >= kRows;
+  if (!job.tall) return false;
+  job.b.block = kRows;
+  job.a.block = std::min(job.a.n, kMostOfPanels / (kRows * job.dst_bytes));
+  even_blocks(job.a);
+  return true;
+}
+
 /// Whether it has panels: rows or columns that are walked a few at a time.
 bool has_panels(const Job& job, bool cast, const Tuning& tuning) noexcept {
   constexpr std::int64_t kHalfPage = 2048;
@@ -218,12 +251,6 @@ void choose_blocks(Job& job, std::int64_t cast_row, std::int64_t most) noexcept 
   }
   job.a.block = a;
   job.b.block = b;
-}
-
-/// As many blocks, none much shorter than the others: prefetchers start again with each.
-void even_blocks(Chain& chain) noexcept {
-  const std::int64_t even = ceil_div(chain.n, ceil_div(chain.n, chain.block));
-  chain.block = std::min(chain.block, round_up(even, kLine));
 }
 
 bool dense_rows(const Job& job) noexcept {
@@ -365,6 +392,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   // do are repeated instead.
   if (!dense_columns(job)) grow_source(job.a, pool, job.src_bytes, 4 * kLine);
   if (!dense_rows(job)) grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
+  if (!cast && choose_tall_blocks(job, all, tuning)) return;
   const bool panels = has_panels(job, cast, tuning);
   if (!cast && one_pass(job, panels)) {
     choose_blocks(job, 0, most_of_streams(all));
@@ -498,6 +526,7 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change
   out.parts = Parts::none;
   out.columns = 0;
   out.split = false;
+  out.tall = false;
   out.src = nest.src;
   out.dst = nest.dst;
   out.param = nest.param;

@@ -49,6 +49,9 @@ struct Job {
   /// Of a transposition: how many columns its kernel makes. More than a.n where rows have gaps
   /// behind them: what lies in the gaps becomes columns that are thrown away.
   std::int64_t columns;
+  /// Of a transposition: the columns of a line crowd the L1, so that units have many rows and are
+  /// walked down a few columns at a time.
+  bool tall;
   bool fill;
   int src_bytes, dst_bytes;  ///< of an element; equal and wider than a scalar where runs are short
   std::int64_t src, dst, param;

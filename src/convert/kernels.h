@@ -50,6 +50,7 @@ struct TransposeBlock {
   Size size;                ///< of the whole destination
   const Tuning* tuning;
   bool copied = false;  ///< the rows are a copy and in the cache
+  bool tall = false;    ///< walked down a few columns at a time, see Job
 
   const Byte* row(std::int64_t b) const {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b];

@@ -389,7 +389,7 @@ inline std::int64_t rows_of_panel(const TransposeBlock& t, std::int64_t square) 
 /// Whether `panels` pay: columns near each other, or by whole lines apart, so that no store is in
 /// two lines that are both still to come, and farther than rows or filled by one store each.
 inline bool for_panels(const TransposeBlock& t) {
-  if (t.col_stride == 0 || t.copied) return false;
+  if (t.col_stride == 0 || t.copied || t.tall) return false;
   return t.col_stride <= kNear / 2 ||
          (t.col_stride % kLine == 0 && (16 * kBlocks == kLine || t.row_stride <= t.col_stride));
 }
@@ -512,9 +512,9 @@ void bands(const TransposeBlock& t) {
                                      : columns_first<E, kB, Writing::plain, Rows>(t, few);
   }
   const bool crowd =
-      (E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na);
+      t.tall || (E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na);
   // Beyond L2 it is worth more to read each line once, if there are several in a row.
-  const bool once = t.size != Size::small && !t.copied && E >= 4 && t.na * E >= 128;
+  const bool once = t.size != Size::small && !t.tall && !t.copied && E >= 4 && t.na * E >= 128;
   if (b == 0 && even && crowd && !once && !crowded(t.row_stride, kL * kB))
     b = t.na % kL == 0 && can_stream(t, t.cols[0], kB * 16)
             ? columns_first<E, kB, Writing::stream>(t, t.nb)
