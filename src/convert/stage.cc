@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::int64_t kMostRanges = 16;
 
+/// A loop that stays long in a quarter of the scratch memory is cut to that, which the L1 holds
+/// beside what is read and written.
+constexpr std::int64_t kFewer = 4, kLongLoop = 64;
+
 /// How many iterations a part of the loop has, at most `most`.
 std::int64_t part_of(const Loop& loop, std::int64_t most) noexcept {
   if (loop.n <= most) return loop.n;
@@ -28,9 +32,10 @@ int whole_of(const Loop& rest, const Pool& all) noexcept {
   return i;
 }
 
-/// The loops along which the side that is cast is dense, of at most `most` elements: out of the
-/// pool and into the stage.
-void take_range(Pool& pool, int wide, int narrow, std::int64_t most, Stage& out) noexcept {
+/// The loops along which the side that is cast is dense, of at most `most` elements, the last one
+/// of `fewer` if it is long then: out of the pool and into the stage.
+void take_range(Pool& pool, int wide, int narrow, std::int64_t most, std::int64_t fewer,
+                Stage& out) noexcept {
   const auto stride = out.cast_first ? &Loop::is : &Loop::os;
   out.move.count = 0;
   out.elements = 1;
@@ -40,7 +45,10 @@ void take_range(Pool& pool, int wide, int narrow, std::int64_t most, Stage& out)
     const Loop& next = pool.loops[i];
     const std::int64_t distance = next.*stride / wide;
     if (next.*stride % wide != 0 || distance < out.elements) return;
-    const std::int64_t n = part_of(next, (most - out.elements) / distance + 1);
+    const auto part_within = [&](std::int64_t elements) {
+      return part_of(next, std::max<std::int64_t>(elements - out.elements, 0) / distance + 1);
+    };
+    const std::int64_t few = part_within(fewer), n = few >= kLongLoop ? few : part_within(most);
     const std::int64_t valid = out.cast_first ? std::min(n, next.valid) : n;
     const std::int64_t elements = out.elements + (valid - 1) * distance;
     // Gaps of the destination are not to be touched.
@@ -66,15 +74,26 @@ bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
   out.move.fill = false;
   out.move.src = out.move.dst = out.move.param = 0;
   const Pool all = pool;
-  take_range(pool, wide, narrow, kStageBytes / narrow, out);
-  // Stages that share lines of the other side are one, of several ranges.
-  const int next = pool.find_nearest(moved);
-  if (next >= 0 && pool.loops[next].*moved < kLine) {
+  const std::int64_t most = kStageBytes / narrow;
+  const auto take = [&](std::int64_t elements, std::int64_t fewer) {
+    pool = all;
+    take_range(pool, wide, narrow, elements, fewer, out);
+  };
+  // The nearest loop of those that are left, where stages share lines of the other side by it.
+  const auto shared = [&] {
+    const int next = pool.find_nearest(moved);
+    return next >= 0 && pool.loops[next].*moved < kLine ? next : -1;
+  };
+  take(most, most / kFewer);
+  if (shared() >= 0) take(most, most);
+  // Such stages are one, of several ranges.
+  if (const int next = shared(); next >= 0) {
     const int i = whole_of(pool.loops[next], all);
     if (all.loops[i].n <= kMostRanges) {
       pool = all;
       out.ranges = pool.take(i);
-      take_range(pool, wide, narrow, kStageBytes / narrow / out.ranges.n, out);
+      const std::int64_t part = most / out.ranges.n;
+      take_range(pool, wide, narrow, part, part, out);
       Loop& loop = out.move.loops[out.move.count++] = out.ranges;
       loop.*cast = out.elements * narrow;
     }
