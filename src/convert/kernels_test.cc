@@ -313,5 +313,32 @@ TEST(ConversionTuning, ExplainsWhatGoesThroughScratchMemory) {
   }
 }
 
+// Columns that crowd the L1 are walked a few at a time where the lines of enough rows stay in it.
+TEST(ConversionTuning, ColumnsThatCrowdTheL1) {
+  Options options;
+  options.tuning.streams = 16;
+  options.tuning.caches = Caches{};
+  const auto tall = [&](std::int64_t channels, std::int64_t side) {
+    const Shape shape("nchw", {1, channels, side, side});
+    const Mapping src(Layout::parse("n h w c"), shape, 4), dst(Layout::parse("n c h w"), shape, 4);
+    Guarded in(src.bytes(), true), got(dst.bytes(), true);
+    std::vector<unsigned char> want(dst.bytes());
+    for (std::size_t i = 0; i < src.bytes(); ++i)
+      in.data()[i] = static_cast<unsigned char>(i * 31 + i / 251);
+    convert_by_oracle(DType::f32, src, in.data(), DType::f32, dst, want.data());
+    const Program move(DType::f32, src, DType::f32, dst, {}, options);
+    move.run(in.data(), got.data(), nullptr);
+    EXPECT_TRUE(std::equal(want.begin(), want.end(), got.data())) << shape.text();
+    return move.explain().find("a few columns at a time") != std::string::npos;
+  };
+  for (const std::int64_t channels : {32, 48, 50, 64, 96, 160})
+    EXPECT_TRUE(tall(channels, 64)) << channels;
+  EXPECT_FALSE(tall(16, 64));   // a line of the source
+  EXPECT_FALSE(tall(128, 64));  // rows crowd it too
+  EXPECT_FALSE(tall(64, 63));   // columns are spread over all sets
+  options.tuning.caches.l3 = 4 << 20;
+  EXPECT_FALSE(tall(64, 64));  // much of the L3
+}
+
 }  // namespace
 }  // namespace stowage
