@@ -212,9 +212,10 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept 
 }
 
 /// How long rows are that are cast before or after a transposition: longer for prefetchers that
-/// follow few streams. 64 of them, of bytes, are what scratch memory takes.
-constexpr std::int64_t cast_row(const Tuning& tuning) noexcept {
-  return tuning.streams > 0 ? kMaxBlock / 2 : kMaxBlock / 4;
+/// follow few streams, and where elements become narrower. 64 of them, of bytes, are what scratch
+/// memory takes.
+std::int64_t cast_row(const Job& job, const Tuning& tuning) noexcept {
+  return tuning.streams > 0 || job.src_bytes > job.dst_bytes ? kMaxBlock / 2 : kMaxBlock / 4;
 }
 
 /// A unit touches at most `most` bytes; rows are cast that are `cast_row` long, if not 0.
@@ -399,7 +400,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
     even_blocks(job.a);
     even_blocks(job.b);
   } else {
-    choose_blocks(job, cast ? cast_row(tuning) : 0, most_bytes(job, panels, all, tuning));
+    choose_blocks(job, cast ? cast_row(job, tuning) : 0, most_bytes(job, panels, all, tuning));
   }
   if (!cast) choose_repeats(job, pool, all);
 }

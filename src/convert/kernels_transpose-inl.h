@@ -503,7 +503,7 @@ void bands(const TransposeBlock& t) {
   }
   std::int64_t b = 0;
   const bool even = t.row_stride != 0 && t.col_stride != 0 && t.na >= kL;
-  if (even && t.na <= (E <= 2 ? 66 : 2 * kL - 1) && t.tuning->streams > 0) {
+  if (even && t.na <= (E <= 2 ? 66 : 2 * kL - 1)) {
     // Of narrow elements few bands at a time, so that what they read and write stays in L1.
     using Rows = PairedRows<kL>;
     constexpr std::int64_t kMost = 8192;
