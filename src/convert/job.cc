@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "base/checked.h"
 #include "convert/kernels.h"
@@ -119,12 +118,6 @@ void even_blocks(Chain& chain) noexcept {
   chain.block = std::min(chain.block, round_up(even, kLine));
 }
 
-/// How many rows at this distance have a line each in the L1.
-std::int64_t rows_in_l1(const Caches& caches, std::int64_t distance) noexcept {
-  const std::int64_t span = caches.l1_span();
-  return caches.l1_ways * (span / std::gcd(distance, span));
-}
-
 /// Where the L1 does not hold a line of each of the columns that a line of the source goes to, but
 /// a line of each of so many rows that prefetchers follow a column: such rows, a few columns at a
 /// time, until all of their lines are done. Not where `all` bytes take much of the L3: panels meet
@@ -137,7 +130,7 @@ bool choose_tall_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexce
   job.tall = tuning.streams > 0 && job.dst_bytes == 4 && job.a.n >= 2 * of_line &&
              job.b.n >= kRows && all <= caches.l3 / kPartOfL3 && distance != 0 && columns != 0 &&
              crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
-             rows_in_l1(caches, distance) >= kRows;
+             !crowds(caches.l1_span(), caches.l1_ways, distance, kRows);
   if (!job.tall) return false;
   job.b.block = kRows;
   job.a.block = std::min(job.a.n, kMostOfPanels / (kRows * job.dst_bytes));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,12 @@ namespace stowage {
 namespace {
 
 using namespace conversion;
+
+/// Bytes by which a misplaced one is noticed.
+void fill(std::span<unsigned char> bytes) {
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<unsigned char>(i * 31 + i / 251);
+}
 
 TEST(ConvertKernels, NamesItsKernel) {
   const auto kernel = [](const char* from, const char* to, const char* shape, DType src,
@@ -127,7 +134,7 @@ TEST(ConvertKernels, PixelsOfSeveralUnits) {
   const Mapping src(Layout::parse("n h w c"), shape, 1), dst(Layout::parse("n c h w"), shape, 4);
   std::vector<unsigned char> in(src.bytes());
   std::vector<float> want(dst.bytes() / 4), got(want.size(), -1);
-  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<unsigned char>(i * 31 + i / 251);
+  fill(in);
   const float mean[] = {1, 2, 3}, norm[] = {0.5f, -1, 4};
   const ScalarMap map{mean, norm, Axis("c")};
   convert_by_oracle(DType::u8, src, in.data(), DType::f32, dst, want.data(), map);
@@ -140,7 +147,7 @@ TEST(ConvertKernels, CachesOfAnySizeGiveTheSameBytes) {
   const Shape shape = Shape("nchw", {1, 48, 64, 64});
   const Mapping src(Layout::parse("n c h w"), shape, 4), dst(Layout::parse("n h w c"), shape, 4);
   std::vector<unsigned char> in(src.bytes() + 64), want(dst.bytes()), got(dst.bytes());
-  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<unsigned char>(i * 31 + i / 251);
+  fill(in);
   convert_by_oracle(DType::f32, src, in.data(), DType::f32, dst, want.data());
   for (const Caches caches :
        {Caches{}, Caches{.l1 = 1 << 10, .l1_ways = 1, .l2 = 1 << 12, .l2_ways = 1, .l3 = 1 << 14},
@@ -179,8 +186,7 @@ TEST(ConvertKernels, JoinsAndPartingsGiveTheSameBytesForAnyProcessor) {
         const Mapping src(Layout::parse(c.from), shape, bytes),
             dst(Layout::parse(c.to), shape, bytes);
         std::vector<unsigned char> in(src.bytes()), want(dst.bytes());
-        for (std::size_t i = 0; i < in.size(); ++i)
-          in[i] = static_cast<unsigned char>(i * 31 + i / 251);
+        fill(in);
         convert_by_oracle(c.dtype, src, in.data(), c.dtype, dst, want.data());
         const std::unique_ptr<std::byte, Free> got(allocate_zeroed(dst.bytes()));
         for (const bool huge : {false, true}) {  // written by non-temporal stores
@@ -217,8 +223,7 @@ TEST(ConvertKernels, BytesOfAnyNumberOfChannels) {
                 dst(Layout::parse(parts ? kNchw : kNhwc), shape, bytes);
             Guarded in(src.bytes(), true), got(dst.bytes(), true);
             std::vector<unsigned char> want(dst.bytes());
-            for (std::size_t i = 0; i < src.bytes(); ++i)
-              in.data()[i] = static_cast<unsigned char>(i * 31 + i / 251);
+            fill(in.bytes());
             convert_by_oracle(dtype, src, in.data(), dtype, dst, want.data());
             for (const int streams : {0, 16}) {
               Options options;
@@ -323,8 +328,7 @@ TEST(ConversionTuning, ColumnsThatCrowdTheL1) {
     const Mapping src(Layout::parse("n h w c"), shape, 4), dst(Layout::parse("n c h w"), shape, 4);
     Guarded in(src.bytes(), true), got(dst.bytes(), true);
     std::vector<unsigned char> want(dst.bytes());
-    for (std::size_t i = 0; i < src.bytes(); ++i)
-      in.data()[i] = static_cast<unsigned char>(i * 31 + i / 251);
+    fill(in.bytes());
     convert_by_oracle(DType::f32, src, in.data(), DType::f32, dst, want.data());
     const Program move(DType::f32, src, DType::f32, dst, {}, options);
     move.run(in.data(), got.data(), nullptr);

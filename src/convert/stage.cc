@@ -8,6 +8,7 @@
 namespace stowage::conversion {
 namespace {
 
+/// Ranges of a stage; elements of one that is not worth a stage of its own.
 constexpr std::int64_t kMostRanges = 16, kShortRange = 1024;
 
 /// A loop that stays long in a quarter of the scratch memory is cut to that, which the L1 holds
@@ -94,19 +95,17 @@ bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
       out.ranges = pool.take(i);
       const std::int64_t part = most / out.ranges.n;
       take_range(pool, wide, narrow, part, part, out);
-      Loop& loop = out.move.loops[out.move.count++] = out.ranges;
-      loop.*cast = out.elements * narrow;
     }
   }
   // Short ranges are several to a stage too, of the loop in which they are nearest.
   if (const int next = pool.find_nearest(cast);
       next >= 0 && out.ranges.n == 1 && out.elements < kShortRange && out.move.count > 0) {
     const std::int64_t n = part_of(pool.loops[next], std::min(kMostRanges, most / out.elements));
-    if (n > 1) {
-      out.ranges = pool.take_part(next, n);
-      Loop& loop = out.move.loops[out.move.count++] = out.ranges;
-      loop.*cast = out.elements * narrow;
-    }
+    if (n > 1) out.ranges = pool.take_part(next, n);
+  }
+  if (out.ranges.n > 1) {
+    Loop& loop = out.move.loops[out.move.count++] = out.ranges;
+    loop.*cast = out.elements * narrow;
   }
   std::sort(out.move.loops.begin(), out.move.loops.begin() + out.move.count,
             [](const Loop& x, const Loop& y) { return x.os < y.os; });

@@ -44,6 +44,14 @@ void add_bool(OnnxBuilder& model, const std::string& name, bool value) {
   set_raw(t, std::vector<char>{value});
 }
 
+/// A model from x to y with a constant bool c.
+OnnxBuilder model_with(bool c) {
+  OnnxBuilder b;
+  b.input("x", {3}).output("y");
+  add_bool(b, "c", c);
+  return b;
+}
+
 std::shared_ptr<Graph> import(const OnnxBuilder& model, const ImportOptions& options = {}) {
   const TempFile file(model.bytes());
   return import_model(file.path(), options);
@@ -63,9 +71,7 @@ std::vector<float> run(const OnnxBuilder& model) {
 
 TEST(OnnxIf, TakesTheBranchThatAConstantSays) {
   for (const bool condition : {true, false}) {
-    OnnxBuilder b;
-    b.input("x", {3}).output("y");
-    add_bool(b, "c", condition);
+    OnnxBuilder b = model_with(condition);
     add_if(b, "c", "y", {"Neg", "Abs"}, "x");
     EXPECT_EQ(run(b), condition ? (std::vector<float>{1.5f, -0.0f, -2.5f})
                                 : (std::vector<float>{1.5f, 0, 2.5f}));
@@ -91,9 +97,7 @@ TEST(OnnxIf, TakesTheBranchThatShapesSay) {
 // Neighbours define the same names; a node outside reads what an If defines, and an If what comes
 // behind it in the file.
 TEST(OnnxIf, NamesBelongToTheirBranch) {
-  OnnxBuilder b;
-  b.input("x", {3}).output("y");
-  add_bool(b, "c", true);
+  OnnxBuilder b = model_with(true);
   add_if(b, "c", "two", {"Abs", "Neg"}, "one");
   add_if(b, "c", "one", {"Neg", "Abs"}, "x");
   b.node("Add", {"two", "one"}, {"y"});
@@ -101,9 +105,7 @@ TEST(OnnxIf, NamesBelongToTheirBranch) {
 }
 
 TEST(OnnxIf, BranchesWithinBranches) {
-  OnnxBuilder b;
-  b.input("x", {3}).output("y");
-  add_bool(b, "c", true);
+  OnnxBuilder b = model_with(true);
   b.node("If", {"c"}, {"y"});
   OnnxBuilder outer;
   // Hides nothing: an inner name stands for the inner value, a captured one for the outer.
@@ -119,9 +121,7 @@ TEST(OnnxIf, BranchesWithinBranches) {
 }
 
 TEST(OnnxIf, ABranchMayReturnWhatItCaptures) {
-  OnnxBuilder b;
-  b.input("x", {3}).output("y");
-  add_bool(b, "c", true);
+  OnnxBuilder b = model_with(true);
   b.node("If", {"c"}, {"y"});
   OnnxBuilder branch;
   branch.output("x");
@@ -130,9 +130,7 @@ TEST(OnnxIf, ABranchMayReturnWhatItCaptures) {
 }
 
 TEST(OnnxIf, WhatIsInTheOtherBranchDoesNotMatter) {
-  OnnxBuilder b;
-  b.input("x", {3}).output("y");
-  add_bool(b, "c", false);
+  OnnxBuilder b = model_with(false);
   add_if(b, "c", "y", {"Frobnicate", "Abs"}, "x");
   EXPECT_EQ(run(b), (std::vector<float>{1.5f, 0, 2.5f}));
 }
@@ -168,9 +166,7 @@ void nest(OnnxBuilder& b, int depth) {
 class OnnxIfRefuses : public testing::TestWithParam<Refusal> {};
 
 TEST_P(OnnxIfRefuses, InOneSentence) {
-  OnnxBuilder b;
-  b.input("x", {3}).output("y");
-  add_bool(b, "c", true);
+  OnnxBuilder b = model_with(true);
   add_if(b, "c", "y", {"Abs", "Neg"}, "x");
   GetParam().change(b);
   try {
@@ -241,18 +237,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "16 deep"}));
 
 TEST(OnnxIf, SixteenWithinEachOther) {
-  OnnxBuilder b;
-  b.input("x", {3}).output("y");
-  add_bool(b, "c", true);
+  OnnxBuilder b = model_with(true);
   add_if(b, "c", "y", {"Abs", "Neg"}, "x");
   nest(b, 15);
   EXPECT_EQ(run(b), (std::vector<float>{1.5f, 0, 2.5f}));
 }
 
 TEST(OnnxIf, InspectionCountsWhatIsInBranches) {
-  OnnxBuilder b;
-  b.input("x", {3}).output("y");
-  add_bool(b, "c", true);
+  OnnxBuilder b = model_with(true);
   add_if(b, "c", "y", {"Abs", "Frobnicate"}, "x");
   Proto& weight = *first_branch(b).add_initializer();
   weight = onnx_tensor("w", Proto::FLOAT, {5});

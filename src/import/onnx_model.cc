@@ -37,6 +37,12 @@ std::string unknown_name(const OnnxNode& node) {
   return domain.empty() ? node.type : text(node.type, " (domain '", domain, "')");
 }
 
+OnnxTensor initializer_of(const InputFile& file, const FileRange& range, const Limits& limits) {
+  OnnxTensor tensor(file, range, limits);
+  if (tensor.name().empty()) fail(ErrorCode::bad_input, "an initializer has no name");
+  return tensor;
+}
+
 /// A vector as a tensor of rank 1, or of rank 0 when `scalar`.
 template <class T>
 Tensor small_tensor(DType dtype, const std::vector<T>& from, bool scalar) {
@@ -123,8 +129,7 @@ void OnnxModel::read_constants(const InputFile& file) {
     fail(ErrorCode::unsupported, "the model has sparse initializers");
   }
   for (const FileRange& range : onnx_.graph.initializers) {
-    const OnnxTensor tensor(file, range, budget_.limits());
-    if (tensor.name().empty()) fail(ErrorCode::bad_input, "an initializer has no name");
+    const OnnxTensor tensor = initializer_of(file, range, budget_.limits());
     // Weights that nobody reads would only cost memory.
     const bool read = read_.contains(tensor.name());
     constants_.push_back({tensor.name(), nullptr});
@@ -169,8 +174,7 @@ void OnnxModel::read_branch(const InputFile& file, OnnxGraph& branch, const Scop
     return it->second = unlike_others(name);
   };
   for (const FileRange& range : branch.initializers) {
-    const OnnxTensor tensor(file, range, budget_.limits());
-    if (tensor.name().empty()) fail(ErrorCode::bad_input, "an initializer has no name");
+    const OnnxTensor tensor = initializer_of(file, range, budget_.limits());
     constants_.push_back(
         {define(tensor.name()), std::make_shared<const Tensor>(tensor.read(file, range, budget_))});
   }
