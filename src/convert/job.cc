@@ -16,9 +16,8 @@ namespace {
 constexpr std::int64_t kMostBytes = 16384, kRunBytes = 16384;
 
 /// The same where the unit is walked a few rows or columns at a time: the longer they go on, the
-/// further hardware prefetchers run ahead. Still not more than this part of the L2 and of the
-/// whole.
-constexpr std::int64_t kMostOfPanels = 131072, kPartOfL2 = 4, kPartOfAll = 8;
+/// further hardware prefetchers run ahead. Still not more than this part of the whole.
+constexpr std::int64_t kLeastOfPanels = 65536, kMostOfPanels = 524288, kPartOfAll = 8;
 
 /// The same where no line is met twice: only what finding a unit takes counts, some 100 ns.
 constexpr std::int64_t kMostOfStreams = 262144;
@@ -75,11 +74,8 @@ void choose_across(Job& job, Pool& pool) noexcept {
 }
 
 /// What a unit may touch that is walked a few rows or columns at a time, of `all` bytes.
-std::int64_t most_of_panels(std::int64_t all, const Tuning& tuning) noexcept {
-  const std::int64_t room = std::min(tuning.caches.l2 / kPartOfL2, all / kPartOfAll);
-  // Of what is written by non-temporal stores only the source has to stay in L2.
-  const bool beyond = all >= tuning.huge_from() && room > kMostOfPanels;
-  return beyond ? room : std::clamp(room, kMostBytes, kMostOfPanels);
+std::int64_t most_of_panels(std::int64_t all) noexcept {
+  return std::clamp(all / kPartOfAll, kLeastOfPanels, kMostOfPanels);
 }
 
 std::int64_t most_of_streams(std::int64_t all) noexcept {
@@ -123,7 +119,7 @@ void even_blocks(Chain& chain) noexcept {
 /// time, until all of their lines are done. Not where `all` bytes take much of the L3: panels meet
 /// each line once.
 bool choose_tall_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
-  constexpr std::int64_t kRows = 128, kPartOfL3 = 8;
+  constexpr std::int64_t kRows = 128, kMost = 131072, kPartOfL3 = 8;
   const Caches& caches = tuning.caches;
   const std::int64_t of_line = kLine / job.dst_bytes, distance = even_stride(job.b, &Loop::is),
                      columns = even_stride(job.a, &Loop::os);
@@ -133,24 +129,22 @@ bool choose_tall_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexce
              !crowds(caches.l1_span(), caches.l1_ways, distance, kRows);
   if (!job.tall) return false;
   job.b.block = kRows;
-  job.a.block = std::min(job.a.n, kMostOfPanels / (kRows * job.dst_bytes));
+  job.a.block = std::min(job.a.n, kMost / (kRows * job.dst_bytes));
   even_blocks(job.a);
   return true;
 }
 
 /// Whether it has panels: rows or columns that are walked a few at a time.
 bool has_panels(const Job& job, bool cast, const Tuning& tuning) noexcept {
-  constexpr std::int64_t kHalfPage = 2048;
-  const bool both = job.b.loops[0].is % kHalfPage == 0 && job.a.loops[0].os % kHalfPage == 0;
-  return !cast && !both && tuning.streams > 0 && job.dst_bytes >= kernels().least_of_squares;
+  return !cast && tuning.streams > 0 && job.dst_bytes >= kernels().least_of_squares;
 }
 
 /// Of a transposition that moves `all` bytes, in more than one pass.
-std::int64_t most_bytes(const Job& job, bool panels, std::int64_t all,
-                        const Tuning& tuning) noexcept {
+std::int64_t most_bytes(const Job& job, bool panels, std::int64_t all) noexcept {
   // Rows that crowd a few sets are copied first, as many as there is room for.
-  if (!panels || crowded(job.b.loops[0].is, kLine / job.src_bytes)) return kMostBytes;
-  return most_of_panels(all, tuning);
+  if (!panels || (!job.whole_lines && crowded(job.b.loops[0].is, kLine / job.src_bytes)))
+    return kMostBytes;
+  return most_of_panels(all);
 }
 
 std::int64_t bytes_of(const Job& job, const Pool& pool) noexcept {
@@ -388,12 +382,15 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   if (!dense_rows(job)) grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
   if (!cast && choose_tall_blocks(job, all, tuning)) return;
   const bool panels = has_panels(job, cast, tuning);
+  const std::int64_t line = kLine / job.dst_bytes;
+  job.whole_lines = panels && job.dst_bytes >= kernels().least_of_line_squares && job.a.n >= line &&
+                    job.b.n >= line && even_stride(job.a, &Loop::os) != 0;
   if (!cast && one_pass(job, panels)) {
     choose_blocks(job, 0, most_of_streams(all));
     even_blocks(job.a);
     even_blocks(job.b);
   } else {
-    choose_blocks(job, cast ? cast_row(job, tuning) : 0, most_bytes(job, panels, all, tuning));
+    choose_blocks(job, cast ? cast_row(job, tuning) : 0, most_bytes(job, panels, all));
   }
   if (!cast) choose_repeats(job, pool, all);
 }
@@ -521,6 +518,7 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change
   out.columns = 0;
   out.split = false;
   out.tall = false;
+  out.whole_lines = false;
   out.src = nest.src;
   out.dst = nest.dst;
   out.param = nest.param;

@@ -52,6 +52,8 @@ struct Job {
   /// Of a transposition: the columns of a line crowd the L1, so that units have many rows and are
   /// walked down a few columns at a time.
   bool tall;
+  /// Of a transposition: each line is loaded whole, once, so that rows may crowd the L1.
+  bool whole_lines;
   bool fill;
   int src_bytes, dst_bytes;  ///< of an element; equal and wider than a scalar where runs are short
   std::int64_t src, dst, param;

@@ -132,7 +132,8 @@ struct PixelRun {
 struct Kernels {
   std::array<std::span<const TransposeKernel>, 5> transpose;  ///< by log2 of the element's bytes
   std::span<const CopyKernel> copy;
-  int least_of_squares;  ///< bytes of the narrowest elements that are moved in squares
+  int least_of_squares;       ///< bytes of the narrowest elements that are moved in squares
+  int least_of_line_squares;  ///< the same of squares whose sides are lines
   /// out[i] = (float(src[i]) - mean) * norm
   void (*widen[static_cast<int>(Fast::count)])(const Byte* src, float* out, std::int64_t n,
                                                const RowMap& map);

@@ -82,34 +82,40 @@ HWY_INLINE void tiles_down(const Byte* from, std::int64_t distance, Byte* first,
   }
 }
 
+/// Columns [a, na) of n bands, one tile of columns after the other; na is a tile at least.
+template <int E, int kB, Writing kWriting, class Rows>
+HWY_INLINE void columns_down(const Byte* from, std::int64_t distance, Byte* first,
+                             std::int64_t stride, std::int64_t a, std::int64_t na, std::int64_t n) {
+  constexpr std::int64_t kL = 16 / E;
+  constexpr int kPart = std::max<int>(kL / 4, 1);
+  const auto move = [&](std::int64_t at, auto columns) HWY_ATTR {
+    Byte* const to = first + (at + kL - columns()) * stride;
+    tiles_down<E, kB, kWriting, columns(), Rows>(from + at * E, distance, to, stride, n);
+  };
+  constexpr std::integral_constant<int, kL> all;
+  for (; a + kL <= na; a += kL) move(a, all);
+  const std::int64_t rest = na - a;
+  if (rest == 0) return;
+  if (E == 1 && rest == 1) {
+    lone_column(from + na - 1, distance, first + (na - 1) * stride, n * kL * kB);
+  } else if (E <= 2 && rest <= kPart) {
+    move(na - kL, std::integral_constant<int, kPart>());
+  } else {
+    move(na - kL, all);
+  }
+}
+
 /// All whole bands of kB * 16 / E rows, `bands` of them at a time, but one tile of columns after
 /// the other: for columns at such a distance that many of them crowd the same few sets of the
 /// cache, and so few of them that lines stay there.
 template <int E, int kB, Writing kWriting, class Rows = EvenRows<16 / E> >
 std::int64_t columns_first(const TransposeBlock& t, std::int64_t bands) {
-  constexpr std::int64_t kL = 16 / E, kRows = kL * kB;
-  const std::int64_t na = t.na, stride = t.col_stride, distance = t.row_stride,
-                     whole = t.nb / kRows;
-  constexpr int kPart = std::max<int>(kL / 4, 1);
-  const std::int64_t rest = na % kL;
+  constexpr std::int64_t kRows = 16 / E * kB;
+  const std::int64_t whole = t.nb / kRows;
   for (std::int64_t done = 0; done < whole; done += bands) {
-    const std::int64_t n = std::min(bands, whole - done);
-    const Byte* const from = t.rows[0] + done * kRows * distance;
-    Byte* const column = t.cols[0] + done * kB * 16;
-    const auto move = [&](std::int64_t a, auto columns) HWY_ATTR {
-      Byte* const to = column + (a + kL - columns()) * stride;
-      tiles_down<E, kB, kWriting, columns(), Rows>(from + a * E, distance, to, stride, n);
-    };
-    constexpr std::integral_constant<int, kL> all;
-    for (std::int64_t a = 0; a + kL <= na; a += kL) move(a, all);
-    if (rest == 0) continue;
-    if (E == 1 && rest == 1) {
-      lone_column(from + na - 1, distance, column + (na - 1) * stride, n * kRows);
-    } else if (E <= 2 && rest <= kPart) {
-      move(na - kL, std::integral_constant<int, kPart>());
-    } else {
-      move(na - kL, all);
-    }
+    columns_down<E, kB, kWriting, Rows>(t.rows[0] + done * kRows * t.row_stride, t.row_stride,
+                                        t.cols[0] + done * kB * 16, t.col_stride, 0, t.na,
+                                        std::min(bands, whole - done));
   }
   return whole * kRows;
 }

@@ -242,9 +242,13 @@ inline void part_blocks(const TransposeBlock& t) {
 template <int E, Writing kWriting>
 void join_squares_as(const TransposeBlock& t) {
   constexpr std::int64_t kN = kVector<E>, kColumn = kN * E;
+  Byte* const to = t.column(0);
+  if (kBlocks == 4 && t.tuning->streams > 0) {
+    const EvenPlace<16 / E> from{t.row(0), t.row_stride};
+    return along_columns<E, kWriting>(from, to, t.na, kColumn);
+  }
   const Byte* rows[kN];
   for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
-  Byte* const to = t.column(0);
   const bool ahead = kWriting == Writing::plain && t.tuning->prefetch_for_write;
   in_steps<kN>(t.na, [&](std::int64_t a) HWY_ATTR {
     if (ahead) prefetch_ahead(to + a * kColumn, kN * kColumn);

@@ -57,6 +57,8 @@ HWY_INLINE void prefetch_for_write(const Byte* p) {
 
 /// Bytes of the narrowest elements that are moved in squares of whole lines.
 inline constexpr int kLeastOfSquares = HWY_MAX_BYTES >= 64 ? 1 : 4;
+/// The same of squares whose sides are lines; wider than any where there are none.
+inline constexpr int kLeastOfLineSquares = HWY_MAX_BYTES >= 64 ? 4 : 32;
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 

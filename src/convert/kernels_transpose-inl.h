@@ -13,7 +13,7 @@
 #include <numeric>
 
 #include "base/checked.h"
-#include "convert/kernels_columns-inl.h"
+#include "convert/kernels_panels-inl.h"
 #include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,9 +22,6 @@ namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-
-/// Columns at most so far apart are near each other: lines of several are in the cache together.
-constexpr std::int64_t kNear = 16 * kLine;
 
 /// Whether the lines of the next band are others than those of the next columns.
 inline bool far_columns(std::int64_t distance) {
@@ -88,113 +85,6 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
     if (na % kL != 0) run(last, t.cols + na - kL);
   }
 }
-
-/// As many rows as a vector has lanes, and as many columns: each line is read once.
-template <int E, Writing kWriting, class Rows>
-HWY_INLINE void square(Rows rows, Byte* to, std::int64_t stride) {
-  constexpr int kL = 16 / E;
-  using T = typename Element<E>::Type;
-  const TileTag<E, kBlocks> d;
-  using V = hn::Vec<TileTag<E, kBlocks> >;
-  V x[kBlocks][kL];
-  HWY_UNROLL(4)
-  for (int k = 0; k < kL; ++k) {
-    if constexpr (kBlocks == 2) {  // inserting from memory is cheaper than moving halves afterwards
-      const TileTag<E, 1> half;
-      HWY_UNROLL(2)
-      for (int g = 0; g < kBlocks; ++g) {
-        const auto load = [&](int block) HWY_ATTR {
-          return hn::LoadU(half, reinterpret_cast<const T*>(rows.at(k, block) + 16 * g));
-        };
-        x[g][k] = hn::Combine(d, load(1), load(0));
-      }
-    } else {
-#if HWY_TARGET <= HWY_AVX3
-      HWY_UNROLL(2)
-      for (int half = 0; half < 2; ++half) {
-        const __m512i y = load_halves(rows.at(k, 0) + 32 * half, rows.at(k, 1) + 32 * half),
-                      z = load_halves(rows.at(k, 2) + 32 * half, rows.at(k, 3) + 32 * half);
-        x[2 * half][k] = V{_mm512_shuffle_i32x4(y, z, 0x88)};
-        x[2 * half + 1][k] = V{_mm512_shuffle_i32x4(y, z, 0xdd)};
-      }
-#endif
-    }
-    rows.step_row();
-  }
-  HWY_UNROLL(4)
-  for (int g = 0; g < kBlocks; ++g) {
-    if constexpr (kL > 1) shuffle_rows<kL>(d, x[g]);
-    HWY_UNROLL(4)
-    for (int k = 0; k < kL; ++k, to += stride) write<kWriting>(x[g][k], d, to);
-  }
-}
-
-/// The same for rows near each other: whole lines in their order, which takes more shuffles and
-/// fewer loads.
-template <int E, Writing kWriting, class Rows>
-HWY_INLINE void square_of_lines(Rows rows, Byte* to, std::int64_t stride) {
-#if HWY_TARGET <= HWY_AVX3
-  constexpr int kL = 16 / E;
-  using T = typename Element<E>::Type;
-  const TileTag<E, kBlocks> d;
-  using V = hn::Vec<TileTag<E, kBlocks> >;
-  V x[kBlocks][kL];
-  HWY_UNROLL(4)
-  for (int block = 0; block < kBlocks; ++block) {
-    HWY_UNROLL(4)
-    for (int k = 0; k < kL; ++k) {
-      x[block][k] = hn::LoadU(d, reinterpret_cast<const T*>(rows.line(k)));
-      asm("" : "+v"(x[block][k].raw));  // once: compilers would load it for each of its uses
-    }
-    if constexpr (kL > 1) shuffle_rows<kL>(d, x[block]);
-    rows.next_lines();
-  }
-  // The 16 bytes g of x[block][k] are kL rows of column g * kL + k.
-  const auto low = [](V p, V q) HWY_ATTR { return V{_mm512_shuffle_i32x4(p.raw, q.raw, 0x88)}; };
-  const auto high = [](V p, V q) HWY_ATTR { return V{_mm512_shuffle_i32x4(p.raw, q.raw, 0xdd)}; };
-  HWY_UNROLL(4)
-  for (int k = 0; k < kL; ++k, to += stride) {
-    const V even0 = low(x[0][k], x[1][k]), odd0 = high(x[0][k], x[1][k]),
-            even1 = low(x[2][k], x[3][k]), odd1 = high(x[2][k], x[3][k]);
-    write<kWriting>(low(even0, even1), d, to);
-    write<kWriting>(low(odd0, odd1), d, to + kL * stride);
-    write<kWriting>(high(even0, even1), d, to + 2 * kL * stride);
-    write<kWriting>(high(odd0, odd1), d, to + 3 * kL * stride);
-    asm("" ::: "memory");  // stores between shuffles: compilers would put all of them at the end
-  }
-#else
-  square<E, kWriting>(rows, to, stride);
-#endif
-}
-
-#if HWY_TARGET <= HWY_AVX3
-/// As many rows as a vector has lanes, and half as many columns: elements of which a square would
-/// take more registers than there are.
-template <int E, Writing kWriting, class Rows>
-HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride) {
-  constexpr int kL = 16 / E;
-  const TileTag<E, kBlocks> d;
-  using V = hn::Vec<TileTag<E, kBlocks> >;
-  V x[2][kL];
-  HWY_UNROLL(2)
-  for (int half = 0; half < 2; ++half) {
-    HWY_UNROLL(16)
-    for (int k = 0; k < kL; ++k) {
-      x[half][k] = V{load_halves(rows.at(k, 2 * half), rows.at(k, 2 * half + 1))};
-      rows.next_row();
-    }
-    rows.first_row();
-    shuffle_rows<kL>(d, x[half]);
-  }
-  // The 16 bytes g of x[half][k] are kL rows of column g % 2 * kL + k.
-  HWY_UNROLL(16)
-  for (int k = 0; k < kL; ++k, to += stride) {
-    const __m512i p = x[0][k].raw, q = x[1][k].raw;
-    write<kWriting>(V{_mm512_shuffle_i32x4(p, q, 0x88)}, d, to);
-    write<kWriting>(V{_mm512_shuffle_i32x4(p, q, 0xdd)}, d, to + kL * stride);
-  }
-}
-#endif
 
 /// Whether `squares` of n pay: rows far apart, but not so that more of them than n crowd the L2
 /// cache; columns near each other; not more than half of the last square done twice.
@@ -369,111 +259,33 @@ void thin_band(const TransposeBlock& t) {
   }
 }
 
-/// How many rows or columns at this distance are walked at once: what hardware prefetchers follow,
-/// or what one set of the L1 cache holds where all fall into the same.
-inline std::int64_t streams_of(const Tuning& tuning, std::int64_t distance, std::int64_t least) {
-  const std::int64_t streams = tuning.streams;
-  const Caches& caches = tuning.caches;
-  if (distance == 0 || !crowds(caches.l1_span(), caches.l1_ways, distance, streams)) return streams;
-  return std::max<std::int64_t>(std::min<std::int64_t>(streams, caches.l1_ways), least);
-}
+/// Columns of a block whose lines stay in the L1 until each of them is full.
+constexpr std::int64_t kFewColumns = 64;
 
-/// How many rows of the block are walked at once: all of them, if they are not many more than the
-/// streams, where a panel's columns would end in the middle of a line that the next goes over
-/// again.
-inline std::int64_t rows_of_panel(const TransposeBlock& t, std::int64_t square) {
-  const std::int64_t streams = streams_of(*t.tuning, t.row_stride, square);
-  return t.col_stride % kLine != 0 && t.nb <= 3 * streams ? t.nb : round_up(streams, square);
-}
-
-/// Whether `panels` pay: columns near each other, or by whole lines apart, so that no store is in
-/// two lines that are both still to come, and farther than rows or filled by one store each.
-inline bool for_panels(const TransposeBlock& t) {
-  if (t.col_stride == 0 || t.copied || t.tall) return false;
-  return t.col_stride <= kNear / 2 ||
-         (t.col_stride % kLine == 0 && (16 * kBlocks == kLine || t.row_stride <= t.col_stride));
-}
-
-/// Calls f(i) for kN of n at a time, at least kN; the last kN overlap those before where they must.
-template <std::int64_t kN, class F>
-HWY_INLINE void in_steps(std::int64_t n, const F& f) {
-  std::int64_t i = 0;
-  for (; i + kN <= n; i += kN) f(i);
-  if (i < n) f(n - kN);
-}
-
-/// Columns of a square: as many as it has rows, half as many of narrow elements.
+/// Whether rows that are walked first crowd the L1 before a line of the destination is full, but
+/// half as many do not, nor do the lines of a few columns, and the L2 holds all.
 template <int E>
-constexpr std::int64_t kSquareColumns = E < 4 ? kVector<E> / 2 : kVector<E>;
-
-template <int E, Writing kWriting, class Rows>
-HWY_INLINE void any_square(const Rows& rows, Byte* to, std::int64_t stride) {
-#if HWY_TARGET <= HWY_AVX3
-  if constexpr (E < 4) return half_square<E, kWriting>(rows, to, stride);
-#endif
-  square<E, kWriting>(rows, to, stride);
+bool for_half_lines(const TransposeBlock& t) {
+  const Caches& caches = t.tuning->caches;
+  return t.size == Size::small && t.na % (16 / E) == 0 && t.nb % kLineRows<E> == 0 &&
+         rows_first(t) && crowds(caches.l1_span(), caches.l1_ways, t.row_stride, kLineRows<E>) &&
+         !crowds(caches.l1_span(), caches.l1_ways, t.row_stride, kLineRows<E> / 2) &&
+         !crowds(caches.l1_span(), caches.l1_ways, t.col_stride, 2 * kFewColumns);
 }
 
-/// The square that begins at column a and row b.
-template <int E, Writing kWriting, bool kEven>
-HWY_INLINE void square_at(const Byte* const* rows, std::int64_t distance, Byte* columns,
-                          std::int64_t stride, std::int64_t a, std::int64_t b) {
-  Byte* const to = columns + a * stride + b * E;
-  if constexpr (kEven) {
-    any_square<E, kWriting>(EvenRows<16 / E>(rows[0] + b * distance + a * E, distance), to, stride);
-  } else {
-    any_square<E, kWriting>(AnyRows<16 / E>{rows + b, a * E}, to, stride);
-  }
-}
-
-/// Panels of as many columns as a square has, each to the end of the block before the next.
-template <int E, Writing kWriting>
-HWY_NOINLINE void panels_of_columns(const TransposeBlock& t) {
-  constexpr std::int64_t kN = kVector<E>;
-  const std::int64_t nb = t.nb, distance = t.row_stride, stride = t.col_stride;
-  for (std::int64_t first = 0; first < t.na; first += kN) {
-    const std::int64_t a = std::min(first, t.na - kN);
-    const Byte* const from = t.rows[0] + a * E;
-    Byte* const to = t.cols[0] + a * stride;
-    in_steps<kN>(nb, [&](std::int64_t b) HWY_ATTR {
-      square_of_lines<E, kWriting>(EvenRows<16 / E>(from + b * distance, distance), to + b * E,
-                                   stride);
-    });
-  }
-}
-
-/// In squares: a few rows or columns at a time, on the side where they are far from each other, are
-/// walked to the end of the block before the next.
-template <int E, Writing kWriting, bool kEven>
-void panels(const TransposeBlock& t) {
-  constexpr std::int64_t kRows = kVector<E>, kColumns = kSquareColumns<E>;
-  const std::int64_t na = t.na, nb = t.nb, distance = t.row_stride, stride = t.col_stride;
-  const Byte* const* const rows = t.rows;
-  Byte* const columns = t.cols[0];
-  if (distance > stride || (!kEven && stride <= kNear)) {
-    const std::int64_t panel = rows_of_panel(t, kRows);
-    for (std::int64_t first = 0; first < nb; first += panel) {
-      const std::int64_t end = std::min(first + panel, nb);
-      for (std::int64_t a = 0; a < na; a += kColumns) {
-        for (std::int64_t b = first; b < end; b += kRows)
-          square_at<E, kWriting, kEven>(rows, distance, columns, stride, std::min(a, na - kColumns),
-                                        std::min(b, nb - kRows));
-      }
-    }
-  } else {
-    // Lines of the source are read once: as many columns as one has elements, or more.
-    const std::int64_t panel = round_up(streams_of(*t.tuning, stride, kRows), kRows);
-    if constexpr (kColumns == kRows) {
-      if (kEven && panel == kRows) return panels_of_columns<E, kWriting>(t);
-    }
-    for (std::int64_t first = 0; first < na; first += panel) {
-      const std::int64_t end = std::min(first + panel, na);
-      for (std::int64_t b = 0; b < nb; b += kRows) {
-        for (std::int64_t a = first; a < end; a += kColumns)
-          square_at<E, kWriting, kEven>(rows, distance, columns, stride, std::min(a, na - kColumns),
-                                        std::min(b, nb - kRows));
-      }
-    }
+/// A few columns at a time, half a line of each after the other.
+template <int E>
+void half_lines(const TransposeBlock& t) {
+  TransposeBlock few = t;
+  const Byte* row = t.rows[0];
+  Byte* column = t.cols[0];
+  few.rows = &row;
+  few.cols = &column;
+  for (std::int64_t a = 0; a < t.na; a += few.na) {
+    few.na = std::min(kFewColumns, t.na - a);
+    for (std::int64_t b = 0; b < t.nb; b += kLineRows<E> / 2) band<E, kBlocks / 2>(few, b);
+    row += few.na * E;
+    column += few.na * t.col_stride;
   }
 }
 
@@ -484,15 +296,16 @@ void bands(const TransposeBlock& t) {
     if (t.nb < kL * kB) return bands<E, kB / 2>(t);
   }
   if (t.nb < kL) return thin_band<E>(t);
+  if constexpr (kBlocks == 4 && kB == kBlocks && E == 4) {
+    if (t.tuning->streams > 0 && t.row_stride != 0 && for_panels(t) && for_half_lines<E>(t))
+      return half_lines<E>(t);
+  }
   if constexpr (kBlocks > 1 && kB == kBlocks && E >= kLeastOfSquares) {
-    if (t.tuning->streams > 0 && t.na >= kSquareColumns<E> && t.nb >= kL * kB && for_panels(t)) {
-      const bool ahead = t.tuning->prefetch_for_write;
-      if (t.nb % (kL * kB) == 0 && can_stream(t, t.cols[0], kB * 16))
-        return t.row_stride == 0 ? panels<E, Writing::stream, false>(t)
-                                 : panels<E, Writing::stream, true>(t);
-      if (t.row_stride == 0)
-        return ahead ? panels<E, Writing::ahead, false>(t) : panels<E, Writing::plain, false>(t);
-      return ahead ? panels<E, Writing::ahead, true>(t) : panels<E, Writing::plain, true>(t);
+    if (t.tuning->streams > 0 && t.na >= kLineColumns<E> && t.nb >= kLineRows<E> && for_panels(t)) {
+      if (t.nb % kLineRows<E> == 0 && can_stream(t, t.cols[0], kB * 16))
+        return panels<E, Writing::stream>(t);
+      return t.tuning->prefetch_for_write ? panels<E, Writing::ahead>(t)
+                                          : panels<E, Writing::plain>(t);
     }
   }
   if constexpr (kBlocks > 1 && kB == kBlocks && E >= 4) {

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// Squares of rows and columns that fill whole lines, and orders of walking them.
+#if defined(STOWAGE_CONVERT_PANELS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_CONVERT_PANELS_INL_H
+#undef STOWAGE_CONVERT_PANELS_INL_H
+#else
+#define STOWAGE_CONVERT_PANELS_INL_H
+#endif
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/checked.h"
+#include "convert/kernels_columns-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::conversion {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+
+/// Columns at most so far apart are near each other: lines of several are in the cache together.
+constexpr std::int64_t kNear = 16 * kLine;
+
+/// As many rows as a vector has lanes, and as many columns: each line is read once.
+template <int E, Writing kWriting, class Rows>
+HWY_INLINE void square(Rows rows, Byte* to, std::int64_t stride) {
+  constexpr int kL = 16 / E;
+  using T = typename Element<E>::Type;
+  const TileTag<E, kBlocks> d;
+  using V = hn::Vec<TileTag<E, kBlocks> >;
+  V x[kBlocks][kL];
+  HWY_UNROLL(4)
+  for (int k = 0; k < kL; ++k) {
+    if constexpr (kBlocks == 2) {  // inserting from memory is cheaper than moving halves afterwards
+      const TileTag<E, 1> half;
+      HWY_UNROLL(2)
+      for (int g = 0; g < kBlocks; ++g) {
+        const auto load = [&](int block) HWY_ATTR {
+          return hn::LoadU(half, reinterpret_cast<const T*>(rows.at(k, block) + 16 * g));
+        };
+        x[g][k] = hn::Combine(d, load(1), load(0));
+      }
+    } else {
+#if HWY_TARGET <= HWY_AVX3
+      HWY_UNROLL(2)
+      for (int half = 0; half < 2; ++half) {
+        const __m512i y = load_halves(rows.at(k, 0) + 32 * half, rows.at(k, 1) + 32 * half),
+                      z = load_halves(rows.at(k, 2) + 32 * half, rows.at(k, 3) + 32 * half);
+        x[2 * half][k] = V{_mm512_shuffle_i32x4(y, z, 0x88)};
+        x[2 * half + 1][k] = V{_mm512_shuffle_i32x4(y, z, 0xdd)};
+      }
+#endif
+    }
+    rows.step_row();
+  }
+  HWY_UNROLL(4)
+  for (int g = 0; g < kBlocks; ++g) {
+    if constexpr (kL > 1) shuffle_rows<kL>(d, x[g]);
+    HWY_UNROLL(4)
+    for (int k = 0; k < kL; ++k, to += stride) write<kWriting>(x[g][k], d, to);
+  }
+}
+
+/// The same for rows near each other: whole lines in their order, which takes more shuffles and
+/// fewer loads.
+template <int E, Writing kWriting, class Rows>
+HWY_INLINE void square_of_lines(Rows rows, Byte* to, std::int64_t stride) {
+#if HWY_TARGET <= HWY_AVX3
+  constexpr int kL = 16 / E;
+  using T = typename Element<E>::Type;
+  const TileTag<E, kBlocks> d;
+  using V = hn::Vec<TileTag<E, kBlocks> >;
+  V x[kBlocks][kL];
+  HWY_UNROLL(4)
+  for (int block = 0; block < kBlocks; ++block) {
+    HWY_UNROLL(4)
+    for (int k = 0; k < kL; ++k) {
+      x[block][k] = hn::LoadU(d, reinterpret_cast<const T*>(rows.line(k)));
+      asm("" : "+v"(x[block][k].raw));  // once: compilers would load it for each of its uses
+    }
+    if constexpr (kL > 1) shuffle_rows<kL>(d, x[block]);
+    rows.next_lines();
+  }
+  // The 16 bytes g of x[block][k] are kL rows of column g * kL + k.
+  const auto low = [](V p, V q) HWY_ATTR { return V{_mm512_shuffle_i32x4(p.raw, q.raw, 0x88)}; };
+  const auto high = [](V p, V q) HWY_ATTR { return V{_mm512_shuffle_i32x4(p.raw, q.raw, 0xdd)}; };
+  HWY_UNROLL(4)
+  for (int k = 0; k < kL; ++k, to += stride) {
+    const V even0 = low(x[0][k], x[1][k]), odd0 = high(x[0][k], x[1][k]),
+            even1 = low(x[2][k], x[3][k]), odd1 = high(x[2][k], x[3][k]);
+    write<kWriting>(low(even0, even1), d, to);
+    write<kWriting>(low(odd0, odd1), d, to + kL * stride);
+    write<kWriting>(high(even0, even1), d, to + 2 * kL * stride);
+    write<kWriting>(high(odd0, odd1), d, to + 3 * kL * stride);
+    asm("" ::: "memory");  // stores between shuffles: compilers would put all of them at the end
+  }
+#else
+  square<E, kWriting>(rows, to, stride);
+#endif
+}
+
+#if HWY_TARGET <= HWY_AVX3
+/// As many rows as a vector has lanes, and half as many columns: elements of which a square would
+/// take more registers than there are.
+template <int E, Writing kWriting, class Rows>
+HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride) {
+  constexpr int kL = 16 / E;
+  const TileTag<E, kBlocks> d;
+  using V = hn::Vec<TileTag<E, kBlocks> >;
+  V x[2][kL];
+  HWY_UNROLL(2)
+  for (int half = 0; half < 2; ++half) {
+    HWY_UNROLL(16)
+    for (int k = 0; k < kL; ++k) {
+      x[half][k] = V{load_halves(rows.at(k, 2 * half), rows.at(k, 2 * half + 1))};
+      rows.next_row();
+    }
+    rows.first_row();
+    shuffle_rows<kL>(d, x[half]);
+  }
+  // The 16 bytes g of x[half][k] are kL rows of column g % 2 * kL + k.
+  HWY_UNROLL(16)
+  for (int k = 0; k < kL; ++k, to += stride) {
+    const __m512i p = x[0][k].raw, q = x[1][k].raw;
+    write<kWriting>(V{_mm512_shuffle_i32x4(p, q, 0x88)}, d, to);
+    write<kWriting>(V{_mm512_shuffle_i32x4(p, q, 0xdd)}, d, to + kL * stride);
+  }
+}
+#endif
+
+/// Calls f(i) for kN of n at a time, at least kN; the last kN overlap those before where they must.
+template <std::int64_t kN, class F>
+HWY_INLINE void in_steps(std::int64_t n, const F& f) {
+  std::int64_t i = 0;
+  for (; i + kN <= n; i += kN) f(i);
+  if (i < n) f(n - kN);
+}
+
+/// Rows and columns of what is moved at once, so that lines of the destination are filled. Of
+/// narrow elements half as many columns, for want of registers.
+template <int E>
+constexpr std::int64_t kLineRows = kLine / E;
+template <int E>
+constexpr std::int64_t kLineColumns = E < 4 ? kLineRows<E> / 2 : kLineRows<E>;
+
+/// Where rows at equal distances begin; moving on is one addition.
+template <int kL>
+struct EvenPlace {
+  static constexpr bool kEven = true;
+  const Byte* first;
+  std::int64_t distance;
+
+  HWY_INLINE EvenRows<kL> rows() const { return EvenRows<kL>(first, distance); }
+
+  HWY_INLINE void skip_columns(std::int64_t bytes) { first += bytes; }
+
+  HWY_INLINE void skip_rows(std::int64_t n) { first += n * distance; }
+};
+
+/// The same of rows at any place.
+template <int kL>
+struct AnyPlace {
+  static constexpr bool kEven = false;
+  const Byte* const* table;
+  std::int64_t offset;
+
+  HWY_INLINE AnyRows<kL> rows() const { return AnyRows<kL>{table, offset}; }
+
+  HWY_INLINE void skip_columns(std::int64_t bytes) { offset += bytes; }
+
+  HWY_INLINE void skip_rows(std::int64_t n) { table += n; }
+};
+
+/// kLineRows by kLineColumns.
+template <int E, Writing kWriting, class Place>
+HWY_INLINE void fill_lines(Place from, Byte* to, std::int64_t stride) {
+  if constexpr (kBlocks == 4) {
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (E < 4) return half_square<E, kWriting>(from.rows(), to, stride);
+#endif
+    square<E, kWriting>(from.rows(), to, stride);
+  } else {
+    constexpr std::int64_t kN = kVector<E>;
+    for (std::int64_t a = 0; a < kLineColumns<E>; a += kN) {
+      Place rows = from;
+      for (std::int64_t b = 0; b < kLineRows<E>; b += kN) {
+        square<E, kWriting>(rows.rows(), to + b * E, stride);
+        rows.skip_rows(kN);
+      }
+      from.skip_columns(kN * E);
+      to += kN * stride;
+    }
+  }
+}
+
+/// So many rows by all columns, one line of the destination after the other; the last step overlaps
+/// the one before where it must. Not inline, and one square in it: compilers run out of registers
+/// elsewhere.
+template <int E, Writing kWriting, class Place>
+HWY_NOINLINE void along_columns(Place from, Byte* to, std::int64_t columns, std::int64_t stride) {
+  constexpr std::int64_t kN = kLineColumns<E>;
+  for (;;) {
+    fill_lines<E, kWriting>(from, to, stride);
+    columns -= kN;
+    if (columns <= 0) return;
+    const std::int64_t step = std::min(columns, kN);
+    from.skip_columns(step * E);
+    to += step * stride;
+  }
+}
+
+/// So many columns, each of them to the last row, likewise.
+template <int E, Writing kWriting, class Place>
+HWY_NOINLINE void along_rows(Place from, Byte* to, std::int64_t rows, std::int64_t stride) {
+  constexpr std::int64_t kN = kLineRows<E>;
+  for (;;) {
+    fill_lines<E, kWriting>(from, to, stride);
+    rows -= kN;
+    if (rows <= 0) return;
+    const std::int64_t step = std::min(rows, kN);
+    from.skip_rows(step);
+    to += step * E;
+  }
+}
+
+/// Whether `panels` pay. Without vectors of whole lines: columns near each other, or by whole lines
+/// apart, so that no store is in two lines that are both still to come, and farther than rows.
+inline bool for_panels(const TransposeBlock& t) {
+  if (t.col_stride == 0 || t.copied || t.tall) return false;
+  return kBlocks == 4 || t.col_stride <= kNear / 2 ||
+         (t.col_stride % kLine == 0 && t.row_stride <= t.col_stride);
+}
+
+/// Whether a few rows are walked to the last column before the next: rows are farther apart than
+/// columns. Not where lines of so few columns crowd the L1, nor where columns begin within lines
+/// and there are few rows, which would leave each of those lines for the next to go over again.
+inline bool rows_first(const TransposeBlock& t) {
+  constexpr std::int64_t kColumns = 64;
+  const Tuning& tuning = *t.tuning;
+  const bool far = t.row_stride == 0 ? t.col_stride <= kNear : t.row_stride > t.col_stride;
+  return far && (t.col_stride % kLine == 0 || t.nb > 3 * tuning.streams) &&
+         !crowds(tuning.caches.l1_span(), tuning.caches.l1_ways, t.col_stride, kColumns);
+}
+
+/// How many rows are walked at once where columns are: all, if each of their lines is read once and
+/// they do not crowd the L2; else what half of the L1 holds.
+template <int E>
+std::int64_t rows_at_once(const TransposeBlock& t) {
+  if (t.row_stride > t.col_stride) return t.nb;
+  const Caches& caches = t.tuning->caches;
+  const std::int64_t lines = round_up(t.na * E, kLine);
+  std::int64_t rows = caches.l1 / 2 / (t.row_stride > 0 ? std::min(t.row_stride, lines) : lines);
+  if (E >= 4 && t.row_stride > 0 && t.row_stride % kLine == 0)
+    rows = caches.l2_ways * (caches.l2_span() / std::gcd(t.row_stride, caches.l2_span())) / 2;
+  return std::max(rows / kLineRows<E>, std::int64_t{1}) * kLineRows<E>;
+}
+
+/// In squares that fill lines, a few rows or columns at a time, on the side where they are far from
+/// each other: each to the end of the block before the next.
+template <int E, Writing kWriting, class Place>
+void panels(const TransposeBlock& t, const Place& first) {
+  constexpr std::int64_t kRows = kLineRows<E>, kColumns = kLineColumns<E>;
+  const std::int64_t na = t.na, nb = t.nb, stride = t.col_stride;
+  Byte* const columns = t.cols[0];
+  const auto at = [&](std::int64_t a, std::int64_t b) HWY_ATTR {
+    Place place = first;
+    place.skip_columns(a * E);
+    place.skip_rows(b);
+    return place;
+  };
+  if (rows_first(t)) {
+    for (std::int64_t next = 0; next < nb; next += kRows) {
+      const std::int64_t b = std::min(next, nb - kRows);
+      along_columns<E, kWriting>(at(0, b), columns + b * E, na, stride);
+    }
+    return;
+  }
+  const std::int64_t rest = na % kColumns, most = rows_at_once<E>(t);
+  const bool tiles = Place::kEven && kBlocks == 4 && 2 * rest <= kColumns;
+  const std::int64_t in_squares = tiles ? na - rest : na;
+  for (std::int64_t next = 0; next < nb; next += most) {
+    const std::int64_t b = std::min(next, nb - kRows), rows = std::min(most, nb - b);
+    for (std::int64_t column = 0; column < in_squares; column += kColumns) {
+      const std::int64_t a = std::min(column, na - kColumns);
+      along_rows<E, kWriting>(at(a, b), columns + a * stride + b * E, rows, stride);
+    }
+    if constexpr (Place::kEven && kBlocks == 4) {
+      if (in_squares == na) continue;
+      const auto move = [&](std::int64_t from, std::int64_t bands) HWY_ATTR {
+        columns_down<E, kBlocks, kWriting, PairedRows<16 / E> >(
+            at(0, from).first, t.row_stride, columns + from * E, stride, in_squares, na, bands);
+      };
+      move(b, rows / kRows);
+      if (rows % kRows != 0) move(b + rows - kRows, 1);
+    }
+  }
+}
+
+template <int E, Writing kWriting>
+void panels(const TransposeBlock& t) {
+  t.row_stride == 0 ? panels<E, kWriting>(t, AnyPlace<16 / E>{t.rows, 0})
+                    : panels<E, kWriting>(t, EvenPlace<16 / E>{t.rows[0], t.row_stride});
+}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stowage::conversion
+
+HWY_AFTER_NAMESPACE();
+
+#endif
