@@ -99,5 +99,35 @@ TEST(Convert, ShortRowsAndColumns) {
   conversion::use_instruction_set(0);
 }
 
+// Rows of blocks that do not divide the channels, padded on one side: two nests in one pass.
+TEST(Convert, RaggedRows) {
+  ThreadPool pool(3);
+  constexpr DType kTypes[] = {DType::u8, DType::f16, DType::f32, DType::f64};
+  constexpr const char *kBlocks[] = {"n c/4 h w c%4", "n c/8 h w c%8", "n c/16 h w c%16",
+                                     "n h c/16 w c%16"},
+                       *kRows[] = {"n h w c", "n h w (c)~64B", "n (h w)~7 c"};
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    SCOPED_TRACE(target);
+    conversion::use_instruction_set(target);
+    Random random(23);
+    int ragged = 0;
+    for (int i = 0; i < 300; ++i) {
+      const Shape shape("nchw", {pick(random, {1, 2}), 1 + static_cast<std::int64_t>(random() % 70),
+                                 pick(random, {1, 2, 5, 24}), pick(random, {1, 3, 8, 21, 40})});
+      const DType dtype = kTypes[random() % 4];
+      const char *const blocks = kBlocks[random() % 4], *const rows = kRows[random() % 3];
+      ThreadPool* const some = random() % 2 ? &pool : nullptr;
+      ASSERT_EQ(difference({rows, blocks, shape, dtype, dtype, {}, {}, {}}, random, some), "");
+      ASSERT_EQ(difference({blocks, rows, shape, dtype, dtype, {}, {}, {}}, random, some), "");
+      const Mapping a(Layout::parse(rows), shape, dtype_bytes(dtype)),
+          b(Layout::parse(blocks), shape, dtype_bytes(dtype));
+      ragged += Program(dtype, a, dtype, b, {}).kernel().starts_with("copy ragged");
+      ragged += Program(dtype, b, dtype, a, {}).kernel().starts_with("copy ragged");
+    }
+    EXPECT_EQ(ragged > 40, conversion::kernels().copies_ragged) << ragged;
+  }
+  conversion::use_instruction_set(0);
+}
+
 }  // namespace
 }  // namespace stowage

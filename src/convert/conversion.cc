@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "convert/planes.h"
+#include "convert/ragged.h"
 #include "convert/stage.h"
 #include "convert/unit.h"
 
@@ -69,9 +70,16 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
   bytes_moved_ = static_cast<std::size_t>(src.shape().elements() * src_scalar_);
   Nest nest;
-  for (std::int64_t i = 0; i < std::min(plan_.count(), kKept); ++i) {
+  nests_ = plan_.count();
+  if (nests_ == 2 && !cast_) {
+    Nest ends;
+    plan_.make(0, nest);
+    plan_.make(1, ends);
+    if (choose_ragged(nest, ends, dst_scalar_, jobs_[0])) nests_ = 1;
+  }
+  for (std::int64_t i = nests_ < plan_.count() ? nests_ : 0; i < std::min(nests_, kKept); ++i) {
     plan_.make(i, nest);
-    make(nest, plan_.count() == 1, jobs_[static_cast<std::size_t>(i)]);
+    make(nest, nests_ == 1, jobs_[static_cast<std::size_t>(i)]);
   }
   if (size_ == Size::large && columns_crowd()) size_ = Size::huge;
   const auto cells = dst.count();
@@ -85,7 +93,7 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
 bool Program::columns_crowd() const noexcept {
   constexpr std::int64_t kPage = 4096;
   const Job& job = jobs_[0];
-  return plan_.count() == 1 && !cast_ && tuning_.streams == 0 && job.kind == Kind::transpose &&
+  return nests_ == 1 && !cast_ && tuning_.streams == 0 && job.kind == Kind::transpose &&
          job.transpose->number == TransposeKernel::Number::element && job.col_stride != 0 &&
          job.row_stride % kPage != 0 &&
          crowds(tuning_.caches.l2_span(), tuning_.caches.l2_ways, job.col_stride, job.a.n);
@@ -126,9 +134,9 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
     parts = threads * std::clamp<std::size_t>(dst_size_ / threads / kTaskBytes, 1, kTasks);
   }
   // Where several nests make one tensor, each part of it is finished while its lines are near.
-  const bool several = plan_.count() > 1 && plan_.count() <= kKept;
+  const bool several = nests_ > 1 && nests_ <= kKept;
   const bool steps = std::any_of(
-      jobs_.begin(), jobs_.begin() + (several ? plan_.count() : 0),
+      jobs_.begin(), jobs_.begin() + (several ? nests_ : 0),
       [](const Job& job) { return job.kind == Kind::stage || job.kind == Kind::planes; });
   const std::size_t slice_bytes = steps ? kSliceOfSteps : kSliceBytes;
   const std::size_t slices = several ? dst_size_ / (parts * slice_bytes) + 1 : 1;
@@ -142,7 +150,7 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
 
 void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
                        Byte* dst) const noexcept {
-  const std::int64_t kept = std::min(plan_.count(), kKept);
+  const std::int64_t kept = std::min(nests_, kKept);
   const auto range = [&](std::int64_t i, const Job& job) {
     const auto cut = [&](std::int64_t p) {
       return static_cast<std::int64_t>(static_cast<__int128>(job.units) * p / parts);
@@ -156,10 +164,10 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
     }
   };
   for (std::int64_t i = 0; i < kept; ++i) range(i, jobs_[static_cast<std::size_t>(i)]);
-  if (plan_.count() == kept) return;
+  if (nests_ == kept) return;
   Nest nest;
   Job job;
-  for (std::int64_t i = kept; i < plan_.count(); ++i) {
+  for (std::int64_t i = kept; i < nests_; ++i) {
     plan_.make(i, nest);
     make(nest, false, job);
     range(i, job);
@@ -291,7 +299,7 @@ void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, c
 
 const Job* Program::main_job() const noexcept {
   const Job* most = nullptr;
-  for (std::int64_t i = 0; i < std::min(plan_.count(), kKept); ++i) {
+  for (std::int64_t i = 0; i < std::min(nests_, kKept); ++i) {
     const Job& job = jobs_[static_cast<std::size_t>(i)];
     if (most == nullptr || job.bytes() > most->bytes()) most = &job;
   }
@@ -321,7 +329,7 @@ std::string Program::kernel() const {
 std::string Program::explain() const {
   if (alias_) return "the bytes are the same on both sides: nothing moves\n";
   std::string out;
-  for (std::int64_t i = 0; i < std::min(plan_.count(), kKept); ++i) {
+  for (std::int64_t i = 0; i < std::min(nests_, kKept); ++i) {
     const Job& job = jobs_[static_cast<std::size_t>(i)];
     if (job.fill) {
       out += text("fill: zeros, ", job.bytes(), " bytes\n");
@@ -368,7 +376,7 @@ std::string Program::explain() const {
     }
     out += "\n";
   }
-  if (plan_.count() > kKept) out += text("and ", plan_.count() - kKept, " parts more\n");
+  if (nests_ > kKept) out += text("and ", nests_ - kKept, " parts more\n");
   if (size_ == Size::huge) out += "stores that fill whole lines bypass the caches\n";
   if (size_ == Size::large) out += "the result is at least twice the L2 cache of a core\n";
   return out;

@@ -86,6 +86,7 @@ class Program {
   void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
 
   NestPlan plan_;
+  std::int64_t nests_;  ///< of the plan; two that are done as one count as one
   bool alias_, cast_, mapped_ = false;
   Size size_;
   Tuning tuning_;

@@ -436,6 +436,8 @@ void choose_kernels(Job& job, bool cast) noexcept {
   CopyBlock copy{};
   copy.run = copy.valid = job.copy_run;
   copy.across = job.copy_across;
+  copy.last_run = job.last_run;
+  copy.last_valid = job.last_valid;
   job.copy = &choose(table, copy);
   job.transpose = nullptr;
   job.row_stride = job.col_stride = 0;
@@ -508,9 +510,7 @@ std::int64_t Job::bytes() const noexcept {
   return n;
 }
 
-void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change change,
-              const Tuning& tuning, Job& out) noexcept {
-  const bool cast = change != Change::none;
+void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcept {
   out.fill = nest.fill;
   out.src_bytes = nest.fill ? dst_bytes : src_bytes;
   out.dst_bytes = dst_bytes;
@@ -519,12 +519,31 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change
   out.split = false;
   out.tall = false;
   out.whole_lines = false;
+  out.last_run = out.last_valid = 0;
   out.src = nest.src;
   out.dst = nest.dst;
   out.param = nest.param;
   out.a = Chain{};
   out.b = Chain{};
   out.across = kOneIteration;
+}
+
+void choose_runs(Job& job, const Loop& run, const Loop& rows, const Pool& pool) noexcept {
+  job.kind = Kind::copy;
+  append(job.a, run);
+  append(job.b, rows);
+  job.a.block = job.a.n;
+  const std::int64_t row = run.n * job.dst_bytes * job.across.n;
+  job.b.block = std::clamp<std::int64_t>(
+      most_of_streams(bytes_of(job, pool) * rows.n * run.n) / row, 1, rows.n);
+  choose_kernels(job, false);
+  order_steps(job, pool);
+}
+
+void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change change,
+              const Tuning& tuning, Job& out) noexcept {
+  const bool cast = change != Change::none;
+  begin_job(nest, src_bytes, dst_bytes, out);
   Pool pool(nest);
   if (!cast || nest.fill) widen_element(pool, out.fill, out.src_bytes, out.dst_bytes);
   const int ib = pool.find_destination(out.dst_bytes);

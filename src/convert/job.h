@@ -61,6 +61,9 @@ struct Job {
   /// Of a copy: runs of one row that a unit moves together; of a transposition: blocks that it
   /// does. n = 1 where there is none.
   Loop across;
+  /// Of a copy with `across`: the bytes of the last run of each row, and those of them that have a
+  /// source; 0: as the others.
+  std::int64_t last_run, last_valid;
   /// What moves a whole unit, and the distances of rows and columns that a transposition has been
   /// chosen for; parts of a unit at the border find theirs when they are there.
   const TransposeKernel* transpose;
@@ -90,6 +93,13 @@ void order_steps(Job& job, const Pool& pool) noexcept;
 
 /// Whether elements change or are scaled, so that they cannot be taken together as wider ones.
 enum class Change : std::uint8_t { none, cast, bytes_to_floats };
+
+/// A job without loops.
+void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcept;
+
+/// Makes it a copy of such runs, `across` of each row, in blocks of rows; the loops left in the
+/// pool are around it.
+void choose_runs(Job& job, const Loop& run, const Loop& rows, const Pool& pool) noexcept;
 
 /// `alone`: the nest makes all of its tensor; several take turns in short slices.
 void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change change,

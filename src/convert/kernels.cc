@@ -48,6 +48,7 @@ const Kernels* table() {
       kCopies,
       kLeastOfSquares,
       kLeastOfLineSquares,
+      kCopiesRagged,
       {widen<Fast::f32>, widen<Fast::f16>, widen<Fast::bf16>, widen<Fast::u8>, widen<Fast::i8>,
        widen<Fast::u16>, widen<Fast::i16>, widen<Fast::i32>},
       {narrow<Fast::f32>, narrow<Fast::f16>, narrow<Fast::bf16>, narrow<Fast::u8>, narrow<Fast::i8>,

@@ -68,6 +68,7 @@ struct CopyBlock {
   std::int64_t rows, is, os, run, valid;
   const Byte* src_end;                                    ///< as above
   std::int64_t across = 1, across_is = 0, across_os = 0;  ///< runs of each row, at these distances
+  std::int64_t last_run = 0, last_valid = 0;  ///< of the last of several runs; 0: as the others
   const Tuning* tuning = nullptr;
 };
 
@@ -108,10 +109,18 @@ struct TransposeKernel {
   void (*run)(const TransposeBlock&);
 };
 
+/// Whether rows of so many runs of so many bytes may end in a shorter one, see CopyBlock::last_run;
+/// then rows follow each other without a gap in the destination, or, where the last run is cut, its
+/// runs do. Many short runs are better moved as elements of a transposition.
+constexpr bool fits_ragged(std::int64_t run, std::int64_t across, bool cut) {
+  constexpr std::int64_t kMostShort = 12;
+  return run == 32 || run == 64 || (run == 16 && !cut && across <= kMostShort);
+}
+
 /// A row of the table of copies.
 struct CopyKernel {
   std::string_view name;
-  bool (*fits)(const CopyBlock&);  ///< looks at run, valid and across alone
+  bool (*fits)(const CopyBlock&);  ///< looks at run, valid, across and last_run alone
   void (*run)(const CopyBlock&);
 };
 
@@ -134,6 +143,7 @@ struct Kernels {
   std::span<const CopyKernel> copy;
   int least_of_squares;       ///< bytes of the narrowest elements that are moved in squares
   int least_of_line_squares;  ///< the same of squares whose sides are lines
+  bool copies_ragged;         ///< whether last_run is known
   /// out[i] = (float(src[i]) - mean) * norm
   void (*widen[static_cast<int>(Fast::count)])(const Byte* src, float* out, std::int64_t n,
                                                const RowMap& map);

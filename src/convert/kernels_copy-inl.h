@@ -256,6 +256,100 @@ inline std::int64_t rows_with_room(const CopyBlock& c, std::int64_t reach) {
   return c.is == 0 ? c.rows : std::min(c.rows, room / c.is + 1);
 }
 
+#if HWY_TARGET <= HWY_AVX3
+/// So many runs of kRun bytes as fill a line, one of each of the rows from p on.
+template <int kRun>
+HWY_INLINE __m512i load_runs(const Byte* p, std::int64_t is) {
+  if constexpr (kRun == 16) return load_quarters(p, p + is, p + 2 * is, p + 3 * is);
+  if constexpr (kRun == 32) return load_halves(p, p + is);
+  return _mm512_loadu_si512(p);
+}
+
+/// Runs of each row, the last of which ends in zeros; those of one block of the destination follow
+/// each other there. Lines of it are put together from as many rows as that takes, kLines of a
+/// block before the next block.
+template <int kRun, std::int64_t kLines>
+void copy_ragged_as(const CopyBlock& c) {
+  constexpr std::int64_t kRows = 64 / kRun;
+  const std::int64_t is = c.is, n = c.across, across_is = c.across_is, across_os = c.across_os,
+                     last_valid = c.last_valid;  // bytes may alias c
+  const bool asked = c.tuning->prefetch_for_write;
+  std::uint64_t valid = 0;
+  for (std::int64_t i = 0; i < 64; ++i) valid |= std::uint64_t{i % kRun < last_valid} << i;
+  const __mmask64 mask = valid;
+  const std::int64_t safe =
+      rows_with_room(c, (n - 1) * across_is + kRun) / (kLines * kRows) * (kLines * kRows);
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  for (std::int64_t r = 0; r < safe; r += kLines * kRows) {
+    const Byte* x = from;
+    Byte* y = to;
+    for (std::int64_t k = 1; k < n; ++k, x += across_is, y += across_os) {
+      HWY_UNROLL(4)
+      for (std::int64_t line = 0; line < kLines; ++line) {
+        if (asked) prefetch_for_write(y + 512 + line * 64);
+        _mm512_storeu_si512(y + line * 64, load_runs<kRun>(x + line * kRows * is, is));
+      }
+    }
+    HWY_UNROLL(4)
+    for (std::int64_t line = 0; line < kLines; ++line) {
+      if (asked) prefetch_for_write(y + 512 + line * 64);
+      _mm512_storeu_si512(y + line * 64,
+                          _mm512_maskz_mov_epi8(mask, load_runs<kRun>(x + line * kRows * is, is)));
+    }
+    from += kLines * kRows * is;
+    to += kLines * 64;
+  }
+  for (std::int64_t r = safe; r < c.rows; ++r, from += is, to += kRun) {
+    for (std::int64_t k = 0; k < n; ++k) {
+      Byte* const y = to + k * across_os;
+      const std::int64_t bytes = k + 1 < n ? kRun : last_valid;
+      std::memcpy(y, from + k * across_is, static_cast<std::size_t>(bytes));
+      std::memset(y + bytes, 0, static_cast<std::size_t>(kRun - bytes));
+    }
+  }
+}
+
+/// Runs of each row, the last of which is shorter and not padded: rows without a gap between runs.
+/// A whole run is written there as well, which the next row puts right; not behind the last row.
+template <int kRun>
+void copy_cut(const CopyBlock& c) {
+  const hn::FixedTag<Byte, kRun> d;
+  const std::int64_t rows = c.rows, is = c.is, os = c.os, n = c.across, across_is = c.across_is,
+                     last_run = c.last_run;  // bytes may alias c
+  const bool asked = c.tuning->prefetch_for_write;
+  const std::int64_t safe =
+      std::min(rows - kRun / os - 1, rows_with_room(c, (n - 1) * across_is + kRun));
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  for (std::int64_t r = 0; r < safe; ++r, from += is, to += os) {
+    if (asked) prefetch_for_write(to + 512);
+    const Byte* x = from;
+    Byte* y = to;
+    for (std::int64_t k = 0; k < n; ++k, x += across_is, y += kRun)
+      hn::StoreU(hn::LoadU(d, x), d, y);
+  }
+  for (std::int64_t r = std::max<std::int64_t>(safe, 0); r < rows; ++r, from += is, to += os) {
+    for (std::int64_t k = 0; k < n; ++k)
+      std::memcpy(to + k * kRun, from + k * across_is,
+                  static_cast<std::size_t>(k + 1 < n ? kRun : last_run));
+  }
+}
+
+template <int kRun>
+void copy_ragged_runs(const CopyBlock& c) {
+  if (kRun > 16 && c.last_run < kRun) return copy_cut<kRun>(c);
+  // So many streams are written better one after the other than in turns.
+  constexpr std::int64_t kFewBlocks = 5;
+  c.across <= kFewBlocks ? copy_ragged_as<kRun, 1>(c) : copy_ragged_as<kRun, 4>(c);
+}
+
+void copy_ragged(const CopyBlock& c) {
+  if (c.run == 16) return copy_ragged_runs<16>(c);
+  c.run == 32 ? copy_ragged_runs<32>(c) : copy_ragged_runs<64>(c);
+}
+#endif
+
 /// Runs of one word that end in zeros. A row is read past its valid bytes, the source is not.
 template <class Word>
 void copy_words(const CopyBlock& c) {

@@ -311,7 +311,12 @@ inline bool whole_across(const CopyBlock& c) { return c.across > 1 && c.valid ==
 
 void copy_each_across(const CopyBlock& c);
 
+inline constexpr bool kCopiesRagged = HWY_TARGET <= HWY_AVX3;
+
 inline constexpr CopyKernel kCopies[] = {
+#if HWY_TARGET <= HWY_AVX3
+    {"copy ragged", [](const CopyBlock& c) { return c.last_run > 0; }, copy_ragged},
+#endif
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
     {"copy across",
      [](const CopyBlock& c) { return whole_across(c) && c.run == 32 && c.across == 2; },

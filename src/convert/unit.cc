@@ -88,7 +88,7 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
       is_cast_ && rows > 1 && na <= longest && job_.b.count == 1 && job_.b.loops[0].ps == 0;
   if (!is_cast_ && rows > 0)
     copy_rows({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.valid,
-               job_.across.is, job_.across.os});
+               job_.across.is, job_.across.os, job_.last_run, job_.last_valid});
   const std::int64_t zeros = (job_.across.n - job_.across.valid) * run;
   if (zeros > 0 && rows > 0)
     copy_rows({zero_bytes(), dst + job_.across.valid * run, rows, 0, os, zeros, 0, zero_bytes()});
