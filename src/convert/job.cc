@@ -198,6 +198,21 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept 
   job.b.block = std::clamp<std::int64_t>(most / row, 1, job.b.n);
 }
 
+/// Columns so near each other that few of their lines crowd the L1 are walked to the last row.
+bool choose_long_columns(Job& job, std::int64_t most, const Tuning& tuning) noexcept {
+  constexpr std::int64_t kColumns = 64;
+  const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os),
+                     line = kLine / job.dst_bytes;
+  if (!job.whole_lines || rows < columns || job.b.n > kMaxEvenBlock ||
+      job.b.n * line * job.dst_bytes > most ||
+      !crowds(tuning.caches.l1_span(), tuning.caches.l1_ways, columns, kColumns))
+    return false;
+  job.b.block = job.b.n;
+  job.a.block = std::min(job.a.n, most / (job.b.n * job.dst_bytes) / line * line);
+  even_blocks(job.a);
+  return true;
+}
+
 /// How long rows are that are cast before or after a transposition: longer for prefetchers that
 /// follow few streams, and where elements become narrower. 64 of them, of bytes, are what scratch
 /// memory takes.
@@ -389,7 +404,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
     choose_blocks(job, 0, most_of_streams(all));
     even_blocks(job.a);
     even_blocks(job.b);
-  } else {
+  } else if (!choose_long_columns(job, most_of_panels(all), tuning)) {
     choose_blocks(job, cast ? cast_row(job, tuning) : 0, most_bytes(job, panels, all));
   }
   if (!cast) choose_repeats(job, pool, all);
