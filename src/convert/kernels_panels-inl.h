@@ -112,12 +112,9 @@ HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride) {
   V x[2][kL];
   HWY_UNROLL(2)
   for (int half = 0; half < 2; ++half) {
+    auto from = rows.pair(half);
     HWY_UNROLL(16)
-    for (int k = 0; k < kL; ++k) {
-      x[half][k] = V{load_halves(rows.at(k, 2 * half), rows.at(k, 2 * half + 1))};
-      rows.next_row();
-    }
-    rows.first_row();
+    for (int k = 0; k < kL; ++k, from.step()) x[half][k] = V{load_halves(from.low(), from.high())};
     shuffle_rows<kL>(d, x[half]);
   }
   // The 16 bytes g of x[half][k] are kL rows of column g % 2 * kL + k.

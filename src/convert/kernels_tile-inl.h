@@ -92,6 +92,20 @@ struct AnyRows {
 
   HWY_INLINE void step_row() {}
 
+  /// Rows k and kL + k of a half.
+  struct Pair {
+    const Byte* const* rows;
+    std::int64_t offset;
+
+    HWY_INLINE const Byte* low() const { return rows[0] + offset; }
+
+    HWY_INLINE const Byte* high() const { return rows[kL] + offset; }
+
+    HWY_INLINE void step() { ++rows; }
+  };
+
+  HWY_INLINE Pair pair(int half) const { return {rows + 2 * kL * half, offset}; }
+
   HWY_INLINE void next_columns() { offset += 16; }
 
   HWY_INLINE void first_row() {}
@@ -129,6 +143,28 @@ struct EvenRows {
 #if defined(__GNUC__)
     asm("" : "+r"(p0), "+r"(p1), "+r"(p2), "+r"(p3));
 #endif
+  }
+
+  /// Rows k and kL + k of a half, step by step likewise.
+  struct Pair {
+    const Byte *p, *q;
+    std::int64_t stride;
+
+    HWY_INLINE const Byte* low() const { return p; }
+
+    HWY_INLINE const Byte* high() const { return q; }
+
+    HWY_INLINE void step() {
+      p += stride;
+      q += stride;
+#if defined(__GNUC__)
+      asm("" : "+r"(p), "+r"(q));
+#endif
+    }
+  };
+
+  HWY_INLINE Pair pair(int half) const {
+    return half == 0 ? Pair{p0, p1, stride} : Pair{p2, p3, stride};
   }
 
   /// Of the first kL rows, and the kL behind them: all rows in their order.
