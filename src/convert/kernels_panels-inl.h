@@ -103,8 +103,9 @@ HWY_INLINE void square_of_lines(Rows rows, Byte* to, std::int64_t stride) {
 
 #if HWY_TARGET <= HWY_AVX3
 /// As many rows as a vector has lanes, and half as many columns: elements of which a square would
-/// take more registers than there are.
-template <int E, Writing kWriting, class Rows>
+/// take more registers than there are. `kInOrder`: each column may be written over the end of the
+/// one before.
+template <int E, Writing kWriting, bool kInOrder = false, class Rows>
 HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride) {
   constexpr int kL = 16 / E;
   const TileTag<E, kBlocks> d;
@@ -118,11 +119,21 @@ HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride) {
     shuffle_rows<kL>(d, x[half]);
   }
   // The 16 bytes g of x[half][k] are kL rows of column g % 2 * kL + k.
+  const auto first = [&](int k) HWY_ATTR {
+    write<kWriting>(V{_mm512_shuffle_i32x4(x[0][k].raw, x[1][k].raw, 0x88)}, d, to + k * stride);
+  };
+  const auto second = [&](int k) HWY_ATTR {
+    write<kWriting>(V{_mm512_shuffle_i32x4(x[0][k].raw, x[1][k].raw, 0xdd)}, d,
+                    to + (kL + k) * stride);
+  };
   HWY_UNROLL(16)
-  for (int k = 0; k < kL; ++k, to += stride) {
-    const __m512i p = x[0][k].raw, q = x[1][k].raw;
-    write<kWriting>(V{_mm512_shuffle_i32x4(p, q, 0x88)}, d, to);
-    write<kWriting>(V{_mm512_shuffle_i32x4(p, q, 0xdd)}, d, to + kL * stride);
+  for (int k = 0; k < kL; ++k) {
+    first(k);
+    if constexpr (!kInOrder) second(k);
+  }
+  if constexpr (kInOrder) {
+    HWY_UNROLL(16)
+    for (int k = 0; k < kL; ++k) second(k);
   }
 }
 #endif
@@ -222,6 +233,37 @@ HWY_NOINLINE void along_rows(Place from, Byte* to, std::int64_t rows, std::int64
   }
 }
 
+/// kB * 16 / E rows by the columns of a square: what is left behind squares.
+template <int E, int kB, Writing kWriting, class Place>
+HWY_NOINLINE void rest_of_rows(Place from, Byte* to, std::int64_t stride) {
+  const TileTag<E, kB> d;
+  for (std::int64_t a = 0; a < kLineColumns<E>; a += 16 / E) {
+    auto rows = from.rows();
+    tile<E, kB>(rows, [&](int, auto v) HWY_ATTR {
+      write<kWriting>(v, d, to);
+      to += stride;
+    });
+    from.skip_columns(16);
+  }
+}
+
+/// All rows of as many columns as a square has, in squares and, where few are left, tiles.
+template <int E, Writing kWriting, class Place>
+void all_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride) {
+  constexpr std::int64_t kTile = 16 / E;
+  const std::int64_t rest = kBlocks == 4 ? rows % kLineRows<E> : 0;
+  const auto tiles = [&](auto blocks) HWY_ATTR {
+    constexpr std::int64_t kRows = blocks() * kTile;
+    Place from = first;
+    from.skip_rows(rows - kRows);
+    rest_of_rows<E, blocks(), kWriting>(from, to + (rows - kRows) * E, stride);
+  };
+  along_rows<E, kWriting>(first, to, 2 * rest <= kLineRows<E> ? rows - rest : rows, stride);
+  if (rest == 0 || 2 * rest > kLineRows<E>) return;
+  if (rest <= kTile) return tiles(std::integral_constant<int, 1>());
+  tiles(std::integral_constant<int, std::min(kBlocks, 2)>());
+}
+
 /// Whether `panels` pay. Without vectors of whole lines: columns near each other, or by whole lines
 /// apart, so that no store is in two lines that are both still to come, and farther than rows.
 inline bool for_panels(const TransposeBlock& t) {
@@ -281,7 +323,9 @@ void panels(const TransposeBlock& t, const Place& first) {
     const std::int64_t b = std::min(next, nb - kRows), rows = std::min(most, nb - b);
     for (std::int64_t column = 0; column < in_squares; column += kColumns) {
       const std::int64_t a = std::min(column, na - kColumns);
-      along_rows<E, kWriting>(at(a, b), columns + a * stride + b * E, rows, stride);
+      Byte* const to = columns + a * stride + b * E;
+      most == nb ? all_rows<E, kWriting>(at(a, b), to, rows, stride)
+                 : along_rows<E, kWriting>(at(a, b), to, rows, stride);
     }
     if constexpr (Place::kEven && kBlocks == 4) {
       if (in_squares == na) continue;

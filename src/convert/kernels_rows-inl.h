@@ -194,7 +194,7 @@ constexpr Transposes<E>::Transposes() {
 #endif
   constexpr bool joined = HWY_TARGET <= HWY_AVX3 && E == 4;
   if constexpr (E <= 4 && kBlocks > 1 && !joined) {
-    constexpr int kMost = E == 1 ? kBlocks * 16 : 32;
+    constexpr int kMost = E == 1 || (E == 2 && kBlocks == 4) ? kBlocks * 16 : 32;
     add("band", Number::element, fits_one_band<E, std::min(32 + E, kMost)>, one_band<E, 2>);
     if constexpr (kMost > 32 + E)
       add("band", Number::element, fits_one_band<E, kMost>, one_band<E, kBlocks>);
