@@ -104,9 +104,10 @@ HWY_INLINE void square_of_lines(Rows rows, Byte* to, std::int64_t stride) {
 #if HWY_TARGET <= HWY_AVX3
 /// As many rows as a vector has lanes, and half as many columns: elements of which a square would
 /// take more registers than there are. `kInOrder`: each column may be written over the end of the
-/// one before.
+/// one before. Columns from `columns` on, at least half of them, are read and thrown away.
 template <int E, Writing kWriting, bool kInOrder = false, class Rows>
-HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride) {
+HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride,
+                            std::int64_t columns = 32 / E) {
   constexpr int kL = 16 / E;
   const TileTag<E, kBlocks> d;
   using V = hn::Vec<TileTag<E, kBlocks> >;
@@ -123,6 +124,7 @@ HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride) {
     write<kWriting>(V{_mm512_shuffle_i32x4(x[0][k].raw, x[1][k].raw, 0x88)}, d, to + k * stride);
   };
   const auto second = [&](int k) HWY_ATTR {
+    if (kL + k >= columns) return;
     write<kWriting>(V{_mm512_shuffle_i32x4(x[0][k].raw, x[1][k].raw, 0xdd)}, d,
                     to + (kL + k) * stride);
   };
@@ -338,6 +340,32 @@ void panels(const TransposeBlock& t, const Place& first) {
     }
   }
 }
+
+#if HWY_TARGET <= HWY_AVX3
+/// Whether there are too few columns for a half square, but more than half of it, and reading some
+/// more behind each row is allowed but for the last ones.
+template <int E>
+bool for_spare_columns(const TransposeBlock& t) {
+  return t.row_stride > 0 && t.col_stride != 0 && t.nb >= 2 * kLineRows<E> &&
+         2 * t.na > kLineColumns<E> && t.na < kLineColumns<E>;
+}
+
+/// Returns how many rows are done: squares of them, as long as nothing is read behind the source.
+template <int E, Writing kWriting>
+HWY_NOINLINE std::int64_t spare_columns(const TransposeBlock& t) {
+  const std::int64_t na = t.na, distance = t.row_stride, stride = t.col_stride;
+  const Byte* from = t.rows[0];
+  Byte* to = t.cols[0];
+  const std::int64_t room = t.src_end - from - kLineColumns<E> * E,
+                     safe = room < 0 ? 0 : std::min(t.nb, room / distance + 1);
+  std::int64_t b = 0;
+  for (; b + kLineRows<E> <= safe; b += kLineRows<E>, to += kLine) {
+    half_square<E, kWriting>(EvenRows<16 / E>(from, distance), to, stride, na);
+    from += kLineRows<E> * distance;
+  }
+  return b;
+}
+#endif
 
 template <int E, Writing kWriting>
 void panels(const TransposeBlock& t) {

@@ -315,8 +315,15 @@ void bands(const TransposeBlock& t) {
                  : squares<E, Writing::ahead>(t);
   }
   std::int64_t b = 0;
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kB == kBlocks && E < 4) {
+    if (t.tuning->streams > 0 && for_spare_columns<E>(t))
+      b = t.tuning->prefetch_for_write ? spare_columns<E, Writing::ahead>(t)
+                                       : spare_columns<E, Writing::plain>(t);
+  }
+#endif
   const bool even = t.row_stride != 0 && t.col_stride != 0 && t.na >= kL;
-  if (even && t.na <= (E <= 2 ? 66 : 2 * kL - 1)) {
+  if (b == 0 && even && t.na <= (E <= 2 ? 66 : 2 * kL - 1)) {
     // Of narrow elements few bands at a time, so that what they read and write stays in L1.
     using Rows = PairedRows<kL>;
     constexpr std::int64_t kMost = 8192;
