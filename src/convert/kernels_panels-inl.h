@@ -23,9 +23,29 @@ namespace HWY_NAMESPACE {
 /// Columns at most so far apart are near each other: lines of several are in the cache together.
 constexpr std::int64_t kNear = 16 * kLine;
 
+/// Columns at equal distances, one after the other.
+struct EvenColumns {
+  Byte* to;
+  std::int64_t stride;
+
+  HWY_INLINE Byte* next() {
+    Byte* const column = to;
+    to += stride;
+    return column;
+  }
+};
+
+/// Columns at any place, from byte `offset` on.
+struct AnyColumns {
+  Byte* const* table;
+  std::int64_t offset;
+
+  HWY_INLINE Byte* next() { return *table++ + offset; }
+};
+
 /// As many rows as a vector has lanes, and as many columns: each line is read once.
-template <int E, Writing kWriting, class Rows>
-HWY_INLINE void square(Rows rows, Byte* to, std::int64_t stride) {
+template <int E, Writing kWriting, class Rows, class Columns>
+HWY_INLINE void square_to(Rows rows, Columns columns) {
   constexpr int kL = 16 / E;
   using T = typename Element<E>::Type;
   const TileTag<E, kBlocks> d;
@@ -59,8 +79,13 @@ HWY_INLINE void square(Rows rows, Byte* to, std::int64_t stride) {
   for (int g = 0; g < kBlocks; ++g) {
     if constexpr (kL > 1) shuffle_rows<kL>(d, x[g]);
     HWY_UNROLL(4)
-    for (int k = 0; k < kL; ++k, to += stride) write<kWriting>(x[g][k], d, to);
+    for (int k = 0; k < kL; ++k) write<kWriting>(x[g][k], d, columns.next());
   }
+}
+
+template <int E, Writing kWriting, class Rows>
+HWY_INLINE void square(const Rows& rows, Byte* to, std::int64_t stride) {
+  square_to<E, kWriting>(rows, EvenColumns{to, stride});
 }
 
 /// The same for rows near each other: whole lines in their order, which takes more shuffles and
@@ -221,6 +246,21 @@ HWY_NOINLINE void along_columns(Place from, Byte* to, std::int64_t columns, std:
   }
 }
 
+/// The same to columns at any place, from byte `offset` of them on.
+template <int E, Writing kWriting, class Place>
+HWY_NOINLINE void along_table(Place from, Byte* const* columns, std::int64_t offset,
+                              std::int64_t n) {
+  constexpr std::int64_t kN = kLineColumns<E>;
+  for (;;) {
+    square_to<E, kWriting>(from.rows(), AnyColumns{columns, offset});
+    n -= kN;
+    if (n <= 0) return;
+    const std::int64_t step = std::min(n, kN);
+    from.skip_columns(step * E);
+    columns += step;
+  }
+}
+
 /// So many columns, each of them to the last row, likewise.
 template <int E, Writing kWriting, class Place>
 HWY_NOINLINE void along_rows(Place from, Byte* to, std::int64_t rows, std::int64_t stride) {
@@ -264,6 +304,23 @@ void all_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stri
   if (rest == 0 || 2 * rest > kLineRows<E>) return;
   if (rest <= kTile) return tiles(std::integral_constant<int, 1>());
   tiles(std::integral_constant<int, std::min(kBlocks, 2)>());
+}
+
+/// Columns at any place: all of them by the rows of a square, before the next rows.
+template <int E, Writing kWriting, class Place>
+void panels_of_table(const TransposeBlock& t, const Place& first) {
+  for (std::int64_t next = 0; next < t.nb; next += kLineRows<E>) {
+    const std::int64_t b = std::min(next, t.nb - kLineRows<E>);
+    Place from = first;
+    from.skip_rows(b);
+    along_table<E, kWriting>(from, t.cols, b * E, t.na);
+  }
+}
+
+template <int E, Writing kWriting>
+void panels_of_table(const TransposeBlock& t) {
+  t.row_stride == 0 ? panels_of_table<E, kWriting>(t, AnyPlace<16 / E>{t.rows, 0})
+                    : panels_of_table<E, kWriting>(t, EvenPlace<16 / E>{t.rows[0], t.row_stride});
 }
 
 /// Whether `panels` pay. Without vectors of whole lines: columns near each other, or by whole lines

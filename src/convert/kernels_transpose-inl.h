@@ -301,7 +301,13 @@ void bands(const TransposeBlock& t) {
       return half_lines<E>(t);
   }
   if constexpr (kBlocks > 1 && kB == kBlocks && E >= kLeastOfSquares) {
-    if (t.tuning->streams > 0 && t.na >= kLineColumns<E> && t.nb >= kLineRows<E> && for_panels(t)) {
+    const bool fits = t.tuning->streams > 0 && t.na >= kLineColumns<E> && t.nb >= kLineRows<E>;
+    if constexpr (kBlocks == 4 && E >= 4) {
+      if (fits && t.col_stride == 0)
+        return t.tuning->prefetch_for_write ? panels_of_table<E, Writing::ahead>(t)
+                                            : panels_of_table<E, Writing::plain>(t);
+    }
+    if (fits && for_panels(t)) {
       if (t.nb % kLineRows<E> == 0 && can_stream(t, t.cols[0], kB * 16))
         return panels<E, Writing::stream>(t);
       return t.tuning->prefetch_for_write ? panels<E, Writing::ahead>(t)
