@@ -64,7 +64,12 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
   // Source and destination do not fit into the L2 together.
   const auto large_from = static_cast<std::size_t>(2 * tuning_.caches.l2);
   const auto huge_from = options.huge_from.value_or(static_cast<std::size_t>(tuning_.huge_from()));
-  size_ = dst_size_ >= huge_from ? Size::huge : dst_size_ >= large_from ? Size::large : Size::small;
+  size_ = dst_size_ >= huge_from    ? Size::huge
+          : dst_size_ >= large_from ? Size::large
+          : dst_size_ + static_cast<std::size_t>(src_size_) >
+                  static_cast<std::size_t>(tuning_.caches.l2)
+              ? Size::small
+              : Size::tiny;
   cast_ = mapped_ || src_dtype != dst_dtype;
   alias_ = !cast_ && src.same_bytes(dst);
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);

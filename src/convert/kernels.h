@@ -35,8 +35,9 @@ constexpr std::int64_t whole_runs(std::int64_t run) {
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 
-/// Of a tensor: in the L2 cache, beyond it, or so large that non-temporal stores are better.
-enum class Size : std::uint8_t { small, large, huge };
+/// Of a tensor: in the L2 cache together with its source, in it, beyond it, or so large that
+/// non-temporal stores are better.
+enum class Size : std::uint8_t { tiny, small, large, huge };
 
 /// Element (a, b) lies at row(b) + a * E and goes to column(a) + b * E. Rows at equal distances
 /// need no table: only rows[0] is set then, and row_stride; likewise for columns.

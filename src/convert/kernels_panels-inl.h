@@ -88,39 +88,66 @@ HWY_INLINE void square(const Rows& rows, Byte* to, std::int64_t stride) {
   square_to<E, kWriting>(rows, EvenColumns{to, stride});
 }
 
-/// The same for rows near each other: whole lines in their order, which takes more shuffles and
-/// fewer loads.
+#if HWY_TARGET <= HWY_AVX3
+/// 16 / E lines, interleaved within each 16 bytes: those of column g * 16 / E + k are the 16 bytes
+/// g of register k. By name: compilers keep arrays of registers in memory where they unroll late.
+template <int E, class Rows>
+HWY_INLINE void load_lines(const Rows& rows, __m512i& a, __m512i& b, __m512i& c, __m512i& d) {
+  a = _mm512_loadu_si512(rows.line(0));
+  asm("" : "+v"(a));  // once: compilers would load it for each of its uses
+  if constexpr (E == 8) {
+    __m512i p = a, q = _mm512_loadu_si512(rows.line(1));
+    asm("" : "+v"(q));
+    a = _mm512_unpacklo_epi64(p, q);
+    b = _mm512_unpackhi_epi64(p, q);
+  }
+  if constexpr (E == 4) {
+    __m512i p = a, q = _mm512_loadu_si512(rows.line(1)), r = _mm512_loadu_si512(rows.line(2)),
+            s = _mm512_loadu_si512(rows.line(3));
+    asm("" : "+v"(q), "+v"(r), "+v"(s));
+    const __m512i low0 = _mm512_unpacklo_epi32(p, q), high0 = _mm512_unpackhi_epi32(p, q),
+                  low1 = _mm512_unpacklo_epi32(r, s), high1 = _mm512_unpackhi_epi32(r, s);
+    a = _mm512_unpacklo_epi64(low0, low1);
+    b = _mm512_unpackhi_epi64(low0, low1);
+    c = _mm512_unpacklo_epi64(high0, high1);
+    d = _mm512_unpackhi_epi64(high0, high1);
+  }
+}
+
+/// Four columns, of which each register has 16 bytes of all.
+template <Writing kWriting>
+HWY_INLINE void store_lines(__m512i p, __m512i q, __m512i r, __m512i s, Byte* to,
+                            std::int64_t stride) {
+  const TileTag<16, 4> d;
+  using V = hn::Vec<decltype(d)>;
+  const __m512i even0 = _mm512_shuffle_i32x4(p, q, 0x88), odd0 = _mm512_shuffle_i32x4(p, q, 0xdd),
+                even1 = _mm512_shuffle_i32x4(r, s, 0x88), odd1 = _mm512_shuffle_i32x4(r, s, 0xdd);
+  write<kWriting>(V{_mm512_shuffle_i32x4(even0, even1, 0x88)}, d, to);
+  write<kWriting>(V{_mm512_shuffle_i32x4(odd0, odd1, 0x88)}, d, to + stride);
+  write<kWriting>(V{_mm512_shuffle_i32x4(even0, even1, 0xdd)}, d, to + 2 * stride);
+  write<kWriting>(V{_mm512_shuffle_i32x4(odd0, odd1, 0xdd)}, d, to + 3 * stride);
+  asm("" ::: "memory");  // stores between shuffles: compilers would put all of them at the end
+}
+#endif
+
+/// The same for rows near each other, or such that the L1 does not hold lines of all of them: whole
+/// lines in their order, which takes more shuffles and fewer loads.
 template <int E, Writing kWriting, class Rows>
 HWY_INLINE void square_of_lines(Rows rows, Byte* to, std::int64_t stride) {
 #if HWY_TARGET <= HWY_AVX3
   constexpr int kL = 16 / E;
-  using T = typename Element<E>::Type;
-  const TileTag<E, kBlocks> d;
-  using V = hn::Vec<TileTag<E, kBlocks> >;
-  V x[kBlocks][kL];
-  HWY_UNROLL(4)
-  for (int block = 0; block < kBlocks; ++block) {
-    HWY_UNROLL(4)
-    for (int k = 0; k < kL; ++k) {
-      x[block][k] = hn::LoadU(d, reinterpret_cast<const T*>(rows.line(k)));
-      asm("" : "+v"(x[block][k].raw));  // once: compilers would load it for each of its uses
-    }
-    if constexpr (kL > 1) shuffle_rows<kL>(d, x[block]);
-    rows.next_lines();
-  }
-  // The 16 bytes g of x[block][k] are kL rows of column g * kL + k.
-  const auto low = [](V p, V q) HWY_ATTR { return V{_mm512_shuffle_i32x4(p.raw, q.raw, 0x88)}; };
-  const auto high = [](V p, V q) HWY_ATTR { return V{_mm512_shuffle_i32x4(p.raw, q.raw, 0xdd)}; };
-  HWY_UNROLL(4)
-  for (int k = 0; k < kL; ++k, to += stride) {
-    const V even0 = low(x[0][k], x[1][k]), odd0 = high(x[0][k], x[1][k]),
-            even1 = low(x[2][k], x[3][k]), odd1 = high(x[2][k], x[3][k]);
-    write<kWriting>(low(even0, even1), d, to);
-    write<kWriting>(low(odd0, odd1), d, to + kL * stride);
-    write<kWriting>(high(even0, even1), d, to + 2 * kL * stride);
-    write<kWriting>(high(odd0, odd1), d, to + 3 * kL * stride);
-    asm("" ::: "memory");  // stores between shuffles: compilers would put all of them at the end
-  }
+  __m512i a0, b0, c0, d0, a1, b1, c1, d1, a2, b2, c2, d2, a3, b3, c3, d3;
+  load_lines<E>(rows, a0, b0, c0, d0);
+  rows.next_lines();
+  load_lines<E>(rows, a1, b1, c1, d1);
+  rows.next_lines();
+  load_lines<E>(rows, a2, b2, c2, d2);
+  rows.next_lines();
+  load_lines<E>(rows, a3, b3, c3, d3);
+  store_lines<kWriting>(a0, a1, a2, a3, to, kL * stride);
+  if constexpr (kL >= 2) store_lines<kWriting>(b0, b1, b2, b3, to + stride, kL * stride);
+  if constexpr (kL == 4) store_lines<kWriting>(c0, c1, c2, c3, to + 2 * stride, kL * stride);
+  if constexpr (kL == 4) store_lines<kWriting>(d0, d1, d2, d3, to + 3 * stride, kL * stride);
 #else
   square<E, kWriting>(rows, to, stride);
 #endif
@@ -208,13 +235,14 @@ struct AnyPlace {
   HWY_INLINE void skip_rows(std::int64_t n) { table += n; }
 };
 
-/// kLineRows by kLineColumns.
-template <int E, Writing kWriting, class Place>
+/// kLineRows by kLineColumns. `kWhole`: lines of the source are loaded whole.
+template <int E, Writing kWriting, bool kWhole, class Place>
 HWY_INLINE void fill_lines(Place from, Byte* to, std::int64_t stride) {
   if constexpr (kBlocks == 4) {
 #if HWY_TARGET <= HWY_AVX3
     if constexpr (E < 4) return half_square<E, kWriting>(from.rows(), to, stride);
 #endif
+    if constexpr (kWhole) return square_of_lines<E, kWriting>(from.rows(), to, stride);
     square<E, kWriting>(from.rows(), to, stride);
   } else {
     constexpr std::int64_t kN = kVector<E>;
@@ -233,11 +261,11 @@ HWY_INLINE void fill_lines(Place from, Byte* to, std::int64_t stride) {
 /// So many rows by all columns, one line of the destination after the other; the last step overlaps
 /// the one before where it must. Not inline, and one square in it: compilers run out of registers
 /// elsewhere.
-template <int E, Writing kWriting, class Place>
+template <int E, Writing kWriting, bool kWhole, class Place>
 HWY_NOINLINE void along_columns(Place from, Byte* to, std::int64_t columns, std::int64_t stride) {
   constexpr std::int64_t kN = kLineColumns<E>;
   for (;;) {
-    fill_lines<E, kWriting>(from, to, stride);
+    fill_lines<E, kWriting, kWhole>(from, to, stride);
     columns -= kN;
     if (columns <= 0) return;
     const std::int64_t step = std::min(columns, kN);
@@ -262,11 +290,11 @@ HWY_NOINLINE void along_table(Place from, Byte* const* columns, std::int64_t off
 }
 
 /// So many columns, each of them to the last row, likewise.
-template <int E, Writing kWriting, class Place>
+template <int E, Writing kWriting, bool kWhole, class Place>
 HWY_NOINLINE void along_rows(Place from, Byte* to, std::int64_t rows, std::int64_t stride) {
   constexpr std::int64_t kN = kLineRows<E>;
   for (;;) {
-    fill_lines<E, kWriting>(from, to, stride);
+    fill_lines<E, kWriting, kWhole>(from, to, stride);
     rows -= kN;
     if (rows <= 0) return;
     const std::int64_t step = std::min(rows, kN);
@@ -290,7 +318,7 @@ HWY_NOINLINE void rest_of_rows(Place from, Byte* to, std::int64_t stride) {
 }
 
 /// All rows of as many columns as a square has, in squares and, where few are left, tiles.
-template <int E, Writing kWriting, class Place>
+template <int E, Writing kWriting, bool kWhole, class Place>
 void all_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride) {
   constexpr std::int64_t kTile = 16 / E;
   const std::int64_t rest = kBlocks == 4 ? rows % kLineRows<E> : 0;
@@ -300,7 +328,7 @@ void all_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stri
     from.skip_rows(rows - kRows);
     rest_of_rows<E, blocks(), kWriting>(from, to + (rows - kRows) * E, stride);
   };
-  along_rows<E, kWriting>(first, to, 2 * rest <= kLineRows<E> ? rows - rest : rows, stride);
+  along_rows<E, kWriting, kWhole>(first, to, 2 * rest <= kLineRows<E> ? rows - rest : rows, stride);
   if (rest == 0 || 2 * rest > kLineRows<E>) return;
   if (rest <= kTile) return tiles(std::integral_constant<int, 1>());
   tiles(std::integral_constant<int, std::min(kBlocks, 2)>());
@@ -357,7 +385,7 @@ std::int64_t rows_at_once(const TransposeBlock& t) {
 
 /// In squares that fill lines, a few rows or columns at a time, on the side where they are far from
 /// each other: each to the end of the block before the next.
-template <int E, Writing kWriting, class Place>
+template <int E, Writing kWriting, bool kWhole, class Place>
 void panels(const TransposeBlock& t, const Place& first) {
   constexpr std::int64_t kRows = kLineRows<E>, kColumns = kLineColumns<E>;
   const std::int64_t na = t.na, nb = t.nb, stride = t.col_stride;
@@ -371,7 +399,7 @@ void panels(const TransposeBlock& t, const Place& first) {
   if (rows_first(t)) {
     for (std::int64_t next = 0; next < nb; next += kRows) {
       const std::int64_t b = std::min(next, nb - kRows);
-      along_columns<E, kWriting>(at(0, b), columns + b * E, na, stride);
+      along_columns<E, kWriting, kWhole>(at(0, b), columns + b * E, na, stride);
     }
     return;
   }
@@ -383,8 +411,8 @@ void panels(const TransposeBlock& t, const Place& first) {
     for (std::int64_t column = 0; column < in_squares; column += kColumns) {
       const std::int64_t a = std::min(column, na - kColumns);
       Byte* const to = columns + a * stride + b * E;
-      most == nb ? all_rows<E, kWriting>(at(a, b), to, rows, stride)
-                 : along_rows<E, kWriting>(at(a, b), to, rows, stride);
+      most == nb ? all_rows<E, kWriting, kWhole>(at(a, b), to, rows, stride)
+                 : along_rows<E, kWriting, kWhole>(at(a, b), to, rows, stride);
     }
     if constexpr (Place::kEven && kBlocks == 4) {
       if (in_squares == na) continue;
@@ -424,10 +452,23 @@ HWY_NOINLINE std::int64_t spare_columns(const TransposeBlock& t) {
 }
 #endif
 
+/// Whether lines are better loaded whole: rows begin with lines and are near each other, or crowd
+/// the L1.
+template <int E>
+bool for_whole_lines(const TransposeBlock& t) {
+  const Caches& caches = t.tuning->caches;
+  return t.row_stride % kLine == 0 &&
+         (!rows_first(t) || crowds(caches.l1_span(), caches.l1_ways, t.row_stride, kLineRows<E>));
+}
+
 template <int E, Writing kWriting>
 void panels(const TransposeBlock& t) {
-  t.row_stride == 0 ? panels<E, kWriting>(t, AnyPlace<16 / E>{t.rows, 0})
-                    : panels<E, kWriting>(t, EvenPlace<16 / E>{t.rows[0], t.row_stride});
+  if (t.row_stride == 0) return panels<E, kWriting, false>(t, AnyPlace<16 / E>{t.rows, 0});
+  const EvenPlace<16 / E> first{t.rows[0], t.row_stride};
+  if constexpr (kBlocks == 4 && E >= 4) {
+    if (for_whole_lines<E>(t)) return panels<E, kWriting, true>(t, first);
+  }
+  panels<E, kWriting, false>(t, first);
 }
 
 #endif

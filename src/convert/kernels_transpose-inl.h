@@ -162,7 +162,7 @@ void band(const TransposeBlock& t, std::int64_t b) {
   }
   if constexpr (kB == 4 && (E == 4 || E == 8)) {  // where there are 32 registers
     // Beyond L2 the wait is for memory, and fewer columns at once are better.
-    if (t.size == Size::small && t.row_stride != 0 && far_columns(t.col_stride) &&
+    if (t.size <= Size::small && t.row_stride != 0 && far_columns(t.col_stride) &&
         t.na % kRows == 0)
       return band_squares<E>(t, b);
   }
@@ -267,7 +267,7 @@ constexpr std::int64_t kFewColumns = 64;
 template <int E>
 bool for_half_lines(const TransposeBlock& t) {
   const Caches& caches = t.tuning->caches;
-  return t.size == Size::small && t.na % (16 / E) == 0 && t.nb % kLineRows<E> == 0 &&
+  return t.size == Size::tiny && t.na % (16 / E) == 0 && t.nb % kLineRows<E> == 0 &&
          rows_first(t) && crowds(caches.l1_span(), caches.l1_ways, t.row_stride, kLineRows<E>) &&
          !crowds(caches.l1_span(), caches.l1_ways, t.row_stride, kLineRows<E> / 2) &&
          !crowds(caches.l1_span(), caches.l1_ways, t.col_stride, 2 * kFewColumns);
@@ -340,11 +340,11 @@ void bands(const TransposeBlock& t) {
   const bool crowd =
       t.tall || (E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na);
   // Beyond L2 it is worth more to read each line once, if there are several in a row.
-  const bool once = t.size != Size::small && !t.tall && !t.copied && E >= 4 && t.na * E >= 128;
+  const bool once = t.size > Size::small && !t.tall && !t.copied && E >= 4 && t.na * E >= 128;
   if (b == 0 && even && crowd && !once && !crowded(t.row_stride, kL * kB))
     b = t.na % kL == 0 && can_stream(t, t.cols[0], kB * 16)
             ? columns_first<E, kB, Writing::stream>(t, t.nb)
-        : t.size == Size::small || !t.tuning->prefetch_for_write
+        : t.size <= Size::small || !t.tuning->prefetch_for_write
             ? columns_first<E, kB, Writing::plain>(t, t.nb)
             : columns_first<E, kB, Writing::ahead>(t, t.nb);
   for (; b + kL * kB <= t.nb; b += kL * kB) band<E, kB>(t, b);
