@@ -170,64 +170,77 @@ void few_rows(const TransposeBlock& t) {
   over_columns<kColumns, kColumns * 16 + 16>(t, column, kColumns * column + 16, move);
 }
 
-/// kB * 16 / E rows by a few columns, each `column` bytes behind the one before, over whose end it
-/// is written.
-template <int E, int kB, class Rows>
-HWY_INLINE void write_columns(Rows rows, Byte* to, std::int64_t column) {
-  constexpr int kL = 16 / E;
-  using T = typename Element<E>::Type;
-  const TileTag<E, kB> d;
 #if HWY_TARGET <= HWY_AVX3
-  if constexpr (E < 4 && kB == 4) return half_square<E, Writing::plain, true>(rows, to, column);
-  if constexpr (E < 4 && kB == 2) {  // both halves of a vector are columns
-    const TileTag<E, 4> whole;
-    const hn::Half<TileTag<E, 4> > half;
-    hn::Vec<TileTag<E, 4> > x[kL];
-    auto from = rows.pair(0);
-    HWY_UNROLL(16)
-    for (int k = 0; k < kL; ++k, from.step())
-      x[k] = hn::Vec<TileTag<E, 4> >{load_halves(from.low(), from.high())};
-    shuffle_rows<kL>(whole, x);
-    HWY_UNROLL(16)
-    for (int k = 0; k < kL; ++k, to += column) {
-      x[k].raw = _mm512_shuffle_i32x4(x[k].raw, x[k].raw, 0xd8);
-      hn::StoreU(hn::LowerHalf(half, x[k]), half, reinterpret_cast<T*>(to));
-    }
-    HWY_UNROLL(16)
-    for (int k = 0; k < kL; ++k, to += column)
-      hn::StoreU(hn::UpperHalf(half, x[k]), half, reinterpret_cast<T*>(to));
-    return;
+/// kB * 16 / E rows by twice as many columns as a tile has, each `column` bytes behind the one
+/// before, over whose end it is written.
+template <int E, int kB>
+HWY_INLINE void write_wide(AnyRows<16 / E> rows, Byte* to, std::int64_t column) {
+  constexpr int kL = 16 / E;
+  if constexpr (kB == 4) return half_square<E, Writing::plain, true>(rows, to, column);
+  using T = typename Element<E>::Type;
+  const TileTag<E, 4> d;
+  const hn::Half<TileTag<E, 4> > half;
+  hn::Vec<TileTag<E, 4> > x[kL];
+  auto from = rows.pair(0);
+  HWY_UNROLL(16)
+  for (int k = 0; k < kL; ++k, from.step()) x[k].raw = load_halves(from.low(), from.high());
+  shuffle_rows<kL>(d, x);
+  HWY_UNROLL(16)
+  for (int k = 0; k < kL; ++k, to += column) {  // each half is a column
+    x[k].raw = _mm512_shuffle_i32x4(x[k].raw, x[k].raw, 0xd8);
+    hn::StoreU(hn::LowerHalf(half, x[k]), half, reinterpret_cast<T*>(to));
   }
-#endif
-  tile<E, kB>(rows, [&](int, auto v) HWY_ATTR {
-    hn::StoreU(v, d, reinterpret_cast<T*>(to));
-    to += column;
-  });
+  HWY_UNROLL(16)
+  for (int k = 0; k < kL; ++k, to += column)
+    hn::StoreU(hn::UpperHalf(half, x[k]), half, reinterpret_cast<T*>(to));
 }
+#endif
 
 /// Rows that fill no band, whose columns follow each other without a gap: a whole band is written,
 /// each column over the end of the one before. One row more than a band is copied element by
-/// element.
-template <int E, int kB>
-void one_band(const TransposeBlock& t) {
-  constexpr int kL = 16 / E, kRows = kL * kB,
-                kColumns = kBlocks == 4 && E < 4 && kB >= 2 ? 2 * kL : kL;
+/// element. `kWide`: twice as many columns at once.
+template <int E, int kB, bool kWide>
+void one_band_as(const TransposeBlock& t) {
+  constexpr int kL = 16 / E, kRows = kL * kB, kColumns = kWide ? 2 * kL : kL;
+  using T = typename Element<E>::Type;
+  const TileTag<E, kB> d;
   const std::int64_t column = t.nb * E;
   const Byte* table[kRows];
   for (int k = 0; k < kRows; ++k) table[k] = t.row(std::min<std::int64_t>(k, t.nb - 1));
   const bool ahead = t.tuning->prefetch_for_write;
   const auto move = [&](std::int64_t a, Byte* to) HWY_ATTR {
     if (ahead) prefetch_ahead(to, kColumns * column);
-    write_columns<E, kB>(AnyRows<kL>{table, a * E}, to, column);
+    AnyRows<kL> rows{table, a * E};
+    Byte* const first = to;
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (kWide) write_wide<E, kB>(rows, to, column);
+#endif
+    if constexpr (!kWide) {
+      tile<E, kB>(rows, [&](int, auto v) HWY_ATTR {
+        hn::StoreU(v, d, reinterpret_cast<T*>(to));
+        to += column;
+      });
+    }
     if (t.nb > kRows) {
       const Byte* const row = t.row(kRows) + a * E;
-      Byte* end = to + kRows * E;
+      Byte* end = first + kRows * E;
       HWY_UNROLL(16)
       for (int k = 0; k < kColumns; ++k, end += column) std::memcpy(end, row + k * E, E);
     }
   };
   over_columns<kColumns, (kColumns + 1) * kB * 16>(t, column, (kColumns - 1) * column + kB * 16,
                                                    move);
+}
+
+/// Wide where loads in pieces are better; elsewhere shuffles of whole vectors have one port.
+template <int E, int kB>
+void one_band(const TransposeBlock& t) {
+  constexpr bool kWhole = E == 2 && kB == 4;
+  if constexpr (kBlocks == 4 && E < 4) {
+    if (t.tuning->loads_pieces()) return one_band_as<E, kB, true>(t);
+  }
+  if constexpr (kWhole) return bands<E, kBlocks>(t);
+  if constexpr (!kWhole) one_band_as<E, kB, false>(t);
 }
 
 /// One row of kColumns columns, interleaved, becomes as many.

@@ -28,11 +28,9 @@ struct EvenColumns {
   Byte* to;
   std::int64_t stride;
 
-  HWY_INLINE Byte* next() {
-    Byte* const column = to;
-    to += stride;
-    return column;
-  }
+  HWY_INLINE Byte* at() const { return to; }
+
+  HWY_INLINE void step() { to += stride; }
 };
 
 /// Columns at any place, from byte `offset` on.
@@ -40,7 +38,9 @@ struct AnyColumns {
   Byte* const* table;
   std::int64_t offset;
 
-  HWY_INLINE Byte* next() { return *table++ + offset; }
+  HWY_INLINE Byte* at() const { return *table + offset; }
+
+  HWY_INLINE void step() { ++table; }
 };
 
 /// As many rows as a vector has lanes, and as many columns: each line is read once.
@@ -79,7 +79,7 @@ HWY_INLINE void square_to(Rows rows, Columns columns) {
   for (int g = 0; g < kBlocks; ++g) {
     if constexpr (kL > 1) shuffle_rows<kL>(d, x[g]);
     HWY_UNROLL(4)
-    for (int k = 0; k < kL; ++k) write<kWriting>(x[g][k], d, columns.next());
+    for (int k = 0; k < kL; ++k, columns.step()) write<kWriting>(x[g][k], d, columns.at());
   }
 }
 
