@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows whose last run is shorter than the others: NHWC to blocks of channels that do not divide the
-// channels, and back. They are two nests, of which each reads or writes lines of the other; together
-// each line is met once.
+// channels, and back. They are two nests, of which each reads or writes lines of the other;
+// together each line is met once.
 #pragma once
 
 #include "convert/job.h"
