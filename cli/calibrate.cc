@@ -40,7 +40,7 @@ std::string in_words(const ConversionTuning& tuning) {
   const ConversionTuning usual = default_conversion_tuning();
   const auto words = [](const ConversionTuning& t) {
     return fmt::format("{}, {}",
-                       t.streams > 0 ? fmt::format("{} rows or columns at once", t.streams)
+                       t.streams > 0 ? std::string("a line of rows or columns at once")
                                      : std::string("all rows and columns of a block at once"),
                        t.prefetch_for_write ? "prefetch for write" : "no prefetch for write");
   };

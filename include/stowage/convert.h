@@ -27,8 +27,9 @@ struct ScalarMap {
 struct ConversionTuning {
   /// Lines are asked for ahead of the stores that fill them; without streams, they always are.
   bool prefetch_for_write = false;
-  /// How many rows, or columns, that are far from each other are walked at once to the end of a
-  /// block, as many as the hardware's prefetchers follow; 0: all of the block.
+  /// How many rows, or columns, that are far from each other the hardware's prefetchers follow:
+  /// as many as fill a line are walked at once to the end of a block, more where these follow more
+  /// and a line would be met twice; 0: all of the block.
   int streams = 0;
 
   friend bool operator==(const ConversionTuning&, const ConversionTuning&) = default;

@@ -367,7 +367,7 @@ std::string Program::explain() const {
       out += text("; ",
                   job.tall ? std::string("a few columns at a time, for many crowd the L1 cache")
                   : tuning_.streams > 0
-                      ? text("at most ", tuning_.streams, " far rows or columns at once")
+                      ? std::string("as many far rows or columns at once as fill a line")
                       : std::string("all rows and columns of a block at once"),
                   tuning_.prefetch_for_write || tuning_.streams == 0
                       ? ", lines asked for before they are written"

@@ -254,7 +254,8 @@ TEST(ConversionTuning, IsSetForNewConversions) {
   const Shape shape("nchw", {1, 48, 64, 64});
   const Mapping src(Layout::parse("n c h w"), shape, 4), dst(Layout::parse("n h w c"), shape, 4);
   const std::string text = Conversion(DType::f32, src, DType::f32, dst).explain();
-  EXPECT_NE(text.find("at most 12 far rows or columns at once, lines asked for"), std::string::npos)
+  EXPECT_NE(text.find("as many far rows or columns at once as fill a line, lines asked for"),
+            std::string::npos)
       << text;
   set_conversion_tuning({.prefetch_for_write = false, .streams = -3});
   EXPECT_EQ(conversion_tuning().streams, 0);
