@@ -200,12 +200,10 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept 
 
 /// Columns so near each other that few of their lines crowd the L1 are walked to the last row.
 bool choose_long_columns(Job& job, std::int64_t most, const Tuning& tuning) noexcept {
-  constexpr std::int64_t kColumns = 64;
   const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os),
                      line = kLine / job.dst_bytes;
   if (!job.whole_lines || rows < columns || job.b.n > kMaxEvenBlock ||
-      job.b.n * line * job.dst_bytes > most ||
-      !crowds(tuning.caches.l1_span(), tuning.caches.l1_ways, columns, kColumns))
+      job.b.n * line * job.dst_bytes > most || !few_crowd(tuning.caches, columns))
     return false;
   job.b.block = job.b.n;
   job.a.block = std::min(job.a.n, most / (job.b.n * job.dst_bytes) / line * line);

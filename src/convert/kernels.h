@@ -86,6 +86,13 @@ constexpr bool crowds(std::int64_t span, int ways, std::int64_t distance, std::i
   return rows * std::gcd(distance, span) > ways * span;
 }
 
+/// Whether columns at this distance are better walked to the last row than row by row: the L1 does
+/// not hold a line of each of so few.
+inline bool few_crowd(const Caches& caches, std::int64_t distance) {
+  constexpr std::int64_t kFew = 64;
+  return crowds(caches.l1_span(), caches.l1_ways, distance, kFew);
+}
+
 /// mean and norm of a row: none, the same for all, or one for each element.
 struct RowMap {
   enum class Mode : std::uint8_t { none, scalar, each } mode = Mode::none;

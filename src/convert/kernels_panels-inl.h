@@ -360,14 +360,12 @@ inline bool for_panels(const TransposeBlock& t) {
 }
 
 /// Whether a few rows are walked to the last column before the next: rows are farther apart than
-/// columns. Not where lines of so few columns crowd the L1, nor where columns begin within lines
+/// columns. Not where lines of a few columns crowd the L1, nor where columns begin within lines
 /// and there are few rows, which would leave each of those lines for the next to go over again.
 inline bool rows_first(const TransposeBlock& t) {
-  constexpr std::int64_t kColumns = 64;
-  const Tuning& tuning = *t.tuning;
   const bool far = t.row_stride == 0 ? t.col_stride <= kNear : t.row_stride > t.col_stride;
-  return far && (t.col_stride % kLine == 0 || t.nb > 3 * tuning.streams) &&
-         !crowds(tuning.caches.l1_span(), tuning.caches.l1_ways, t.col_stride, kColumns);
+  return far && (t.col_stride % kLine == 0 || t.nb > 3 * t.tuning->streams) &&
+         !few_crowd(t.tuning->caches, t.col_stride);
 }
 
 /// How many rows are walked at once where columns are: all, if each of their lines is read once and
