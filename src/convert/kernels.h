@@ -40,7 +40,8 @@ inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 enum class Size : std::uint8_t { tiny, small, large, huge };
 
 /// Element (a, b) lies at row(b) + a * E and goes to column(a) + b * E. Rows at equal distances
-/// need no table: only rows[0] is set then, and row_stride; likewise for columns.
+/// need no table: only rows[0] is set then, and row_stride; likewise for columns. What a table says
+/// is meant from its offset on, so that blocks alike share one.
 struct TransposeBlock {
   const Byte* const* rows;
   Byte* const* cols;
@@ -50,15 +51,16 @@ struct TransposeBlock {
   std::int64_t col_stride;  ///< 0: columns are a table
   Size size;                ///< of the whole destination
   const Tuning* tuning;
-  bool copied = false;  ///< the rows are a copy and in the cache
-  bool tall = false;    ///< walked down a few columns at a time, see Job
+  std::int64_t row_offset = 0, col_offset = 0;  ///< of tables, in bytes
+  bool copied = false;                          ///< the rows are a copy and in the cache
+  bool tall = false;                            ///< walked down a few columns at a time, see Job
 
   const Byte* row(std::int64_t b) const {
-    return row_stride != 0 ? rows[0] + b * row_stride : rows[b];
+    return row_stride != 0 ? rows[0] + b * row_stride : rows[b] + row_offset;
   }
 
   Byte* column(std::int64_t a) const {
-    return col_stride != 0 ? cols[0] + a * col_stride : cols[a];
+    return col_stride != 0 ? cols[0] + a * col_stride : cols[a] + col_offset;
   }
 };
 

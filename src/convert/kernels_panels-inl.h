@@ -341,13 +341,13 @@ void panels_of_table(const TransposeBlock& t, const Place& first) {
     const std::int64_t b = std::min(next, t.nb - kLineRows<E>);
     Place from = first;
     from.skip_rows(b);
-    along_table<E, kWriting>(from, t.cols, b * E, t.na);
+    along_table<E, kWriting>(from, t.cols, t.col_offset + b * E, t.na);
   }
 }
 
 template <int E, Writing kWriting>
 void panels_of_table(const TransposeBlock& t) {
-  t.row_stride == 0 ? panels_of_table<E, kWriting>(t, AnyPlace<16 / E>{t.rows, 0})
+  t.row_stride == 0 ? panels_of_table<E, kWriting>(t, AnyPlace<16 / E>{t.rows, t.row_offset})
                     : panels_of_table<E, kWriting>(t, EvenPlace<16 / E>{t.rows[0], t.row_stride});
 }
 
@@ -461,7 +461,8 @@ bool for_whole_lines(const TransposeBlock& t) {
 
 template <int E, Writing kWriting>
 void panels(const TransposeBlock& t) {
-  if (t.row_stride == 0) return panels<E, kWriting, false>(t, AnyPlace<16 / E>{t.rows, 0});
+  if (t.row_stride == 0)
+    return panels<E, kWriting, false>(t, AnyPlace<16 / E>{t.rows, t.row_offset});
   const EvenPlace<16 / E> first{t.rows[0], t.row_stride};
   if constexpr (kBlocks == 4 && E >= 4) {
     if (for_whole_lines<E>(t)) return panels<E, kWriting, true>(t, first);

@@ -71,10 +71,11 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
     if (rest <= kL / 2) return finish(std::integral_constant<int, std::max<int>(kL / 2, 1)>());
     finish(std::integral_constant<int, kL>());
   } else {
+    const std::int64_t offset = t.col_offset + b * E;
     const bool ahead = t.tuning->prefetch_for_write;
     const auto run = [&](Rows& from, Byte* const* columns) HWY_ATTR {
       tile<E, kB>(from, [&](int j, auto v) HWY_ATTR {
-        Byte* const to = columns[j] + b * E;
+        Byte* const to = columns[j] + offset;
         write(v, d, to, ahead);
       });
     };
@@ -135,9 +136,9 @@ void band_wide(const TransposeBlock& t, std::int64_t b) {
         hn::StoreU(hn::UpperHalf(half, x[j]), half, reinterpret_cast<T*>(to));
     } else {
       for (int j = 0; j < kL; ++j) {
-        hn::StoreU(hn::LowerHalf(half, x[j]), half, reinterpret_cast<T*>(t.cols[a + j] + b * E));
+        hn::StoreU(hn::LowerHalf(half, x[j]), half, reinterpret_cast<T*>(t.column(a + j) + b * E));
         hn::StoreU(hn::UpperHalf(half, x[j]), half,
-                   reinterpret_cast<T*>(t.cols[a + kL + j] + b * E));
+                   reinterpret_cast<T*>(t.column(a + kL + j) + b * E));
       }
     }
   }
@@ -178,7 +179,7 @@ void band(const TransposeBlock& t, std::int64_t b) {
       return band_tiles<E, kB, Writing::plain>(t, b, first, end);
     }
     using Rows = AnyRows<kL>;
-    const Rows first{t.rows + b, 0}, end{t.rows + b, last};
+    const Rows first{t.rows + b, t.row_offset}, end{t.rows + b, t.row_offset + last};
     if (ahead) return band_tiles<E, kB, Writing::ahead>(t, b, first, end);
     return band_tiles<E, kB, Writing::plain>(t, b, first, end);
   }
@@ -217,7 +218,8 @@ void squares(const TransposeBlock& t) {
           square<E, kWriting>(EvenRows<16 / E>(t.row(b) + a * E, t.row_stride), column + b * E,
                               stride);
         } else {
-          square<E, kWriting>(AnyRows<16 / E>{t.rows + b, a * E}, column + b * E, stride);
+          square<E, kWriting>(AnyRows<16 / E>{t.rows + b, t.row_offset + a * E}, column + b * E,
+                              stride);
         }
       }
     }

@@ -142,12 +142,15 @@ void UnitRunner::begin_block(const Unit& unit, std::int64_t na) noexcept {
 void UnitRunner::locate_rows(const Unit& unit, std::int64_t nb, bool full) noexcept {
   const Byte* const src = unit.src + unit.a * stride_of(job_.a, &Loop::is);
   any_zero_row_ = false;
-  block_.row_stride = 0;
+  block_.row_stride = block_.row_offset = 0;
   if (!full && job_.b.count == 1 && unit.b + nb <= job_.b.valid) {
     block_.row_stride = job_.b.loops[0].is;
     rows_[0] = src + unit.b * block_.row_stride;
     row_table_ = {};
-  } else if (!row_table_.follow(rows_, unit.b, nb, src)) {
+  } else if (row_table_.is_for(unit.b, nb)) {
+    block_.row_offset = src - row_table_.base;
+  } else {
+    row_table_ = {unit.b, nb, src};
     walk(job_.b, unit.b, nb,
          [&](std::int64_t i, std::int64_t is, std::int64_t, std::int64_t, bool valid) {
            rows_[i] = valid ? src + is : nullptr;
@@ -166,12 +169,15 @@ void UnitRunner::read_zeros_without_source(std::int64_t nb) noexcept {
 
 void UnitRunner::locate_columns(const Unit& unit, std::int64_t na, bool full) noexcept {
   Byte* const dst = unit.dst + unit.b * stride_of(job_.b, &Loop::os);
-  block_.col_stride = 0;
+  block_.col_stride = block_.col_offset = 0;
   if (!full && job_.a.count == 1) {
     block_.col_stride = job_.a.loops[0].os;
     columns_[0] = dst + unit.a * block_.col_stride;
     column_table_ = {};
-  } else if (!column_table_.follow(columns_, unit.a, na, dst)) {
+  } else if (column_table_.is_for(unit.a, na)) {
+    block_.col_offset = dst - column_table_.base;
+  } else {
+    column_table_ = {unit.a, na, dst};
     walk(job_.a, unit.a, na,
          [&](std::int64_t i, std::int64_t, std::int64_t os, std::int64_t, bool) {
            columns_[i] = dst + os;
@@ -199,6 +205,7 @@ void UnitRunner::gather_parts_of_rows(const Unit& unit, std::int64_t nb, Byte* t
   block_.src_end = scratch_ + kScratchBytes;
   block_.copied = true;
   rows_[0] = to;
+  row_table_ = {};
 }
 
 /// A table of the columns with those that nobody reads behind them.
@@ -347,15 +354,16 @@ void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noe
     const std::int64_t step = static_cast<std::int64_t>(kScratchBytes / 2) / 16;
     for (; rows_[b] != nullptr && done < block_.na; done += std::min(step, block_.na - done)) {
       const std::int64_t n = std::min(step, block_.na - done);
-      kGather[log2_of(job_.src_bytes)](rows_[b] + done * is, is, gathered, n);
+      kGather[log2_of(job_.src_bytes)](block_.row(b) + done * is, is, gathered, n);
       const Byte* out = gathered;
       if (is_cast_) {
         cast_(gathered, changed, n, row_map(job_.a, unit.a + done, n, unit.param + ps));
         out = changed;
       }
-      kScatter[log2_of(job_.dst_bytes)](out, columns_ + done, b * os, n);
+      kScatter[log2_of(job_.dst_bytes)](out, columns_ + done, block_.col_offset + b * os, n);
     }
-    kScatter[log2_of(job_.dst_bytes)](zero_bytes(), columns_ + done, b * os, na - done);
+    kScatter[log2_of(job_.dst_bytes)](zero_bytes(), columns_ + done, block_.col_offset + b * os,
+                                      na - done);
   });
 }
 

@@ -17,22 +17,14 @@ struct Unit {
   bool zero;          ///< nothing but zeros
 };
 
-/// What a table of addresses was made for: the same part of a chain elsewhere is the same table,
-/// moved.
+/// What a table of addresses was made for: for the same part of a chain elsewhere it is the same,
+/// at an offset.
 struct TableKey {
   std::int64_t start = -1, n = 0;
-  std::intptr_t base = 0;
+  const Byte* base = nullptr;
 
-  /// Moves the table to the new base, or says that it must be made and notes for what.
-  template <class P>
-  bool follow(P* table, std::int64_t new_start, std::int64_t new_n, P new_base) noexcept {
-    const auto to = reinterpret_cast<std::intptr_t>(new_base);
-    const bool same = start == new_start && n == new_n;
-    for (std::int64_t i = 0; same && i < n; ++i) table[i] += to - base;
-    start = new_start;
-    n = new_n;
-    base = to;
-    return same;
+  bool is_for(std::int64_t other_start, std::int64_t other_n) const noexcept {
+    return start == other_start && n == other_n;
   }
 };
 

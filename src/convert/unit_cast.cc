@@ -114,12 +114,14 @@ void UnitRunner::transpose_then_cast(const Unit& unit) noexcept {
   const std::int64_t pitch = block_.nb * job_.src_bytes, nb = block_.nb;
   Byte* scratch = scratch_;
   inner_.rows = rows_;
+  inner_.row_offset = block_.row_offset;
   if (any_zero_row_) {
     for (std::int64_t b = 0; b < nb; ++b)
       inner_rows_[b] = rows_[b] != nullptr ? rows_[b] : zero_bytes();
     inner_.rows = inner_rows_;
   }
   inner_.cols = &scratch;
+  inner_.col_offset = 0;
   inner_.na = block_.na;
   inner_.nb = nb;
   inner_.src_end = block_.src_end;
@@ -164,7 +166,9 @@ void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
          });
   }
   inner_.rows = inner_rows_;
+  inner_.row_offset = 0;
   inner_.cols = columns_;
+  inner_.col_offset = block_.col_offset;
   inner_.na = na;
   inner_.nb = block_.nb;
   inner_.src_end = scratch_ + kScratchBytes;
