@@ -59,11 +59,8 @@ RowCast::RowCast(DType src, DType dst, bool mapped, bool plain) noexcept
   }
   if (src != DType::f32 || dst == DType::f32) widen_ = kernels().widen[from];
   if (dst != DType::f32) narrow_ = kernels().narrow[to];
-}
-
-bool RowCast::widens_bytes() const noexcept {
-  return plain_ == nullptr && narrow_ == nullptr &&
-         widen_ == kernels().widen[static_cast<int>(Fast::u8)];
+  moves_ = kernels().moves[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+  if (mapped) moves_ = {.split = moves_.split, .spread = moves_.spread};
 }
 
 void RowCast::operator()(const Byte* src, Byte* dst, std::int64_t n,

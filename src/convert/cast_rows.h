@@ -17,8 +17,8 @@ class RowCast {
   /// `src` and `dst` need no alignment beyond their scalars' and do not overlap.
   void operator()(const Byte* src, Byte* dst, std::int64_t n, const RowMap& map) const noexcept;
 
-  /// u8 to f32 in vectors.
-  bool widens_bytes() const noexcept;
+  /// The kernels that move what they cast as this does.
+  const CastMoves& moves() const noexcept { return moves_; }
 
  private:
   using Plain = void (*)(const Byte*, Byte*, std::int64_t, const RowMap&);
@@ -28,6 +28,7 @@ class RowCast {
   Plain plain_ = nullptr;
   Widen widen_ = nullptr;    ///< null: the source is f32 already
   Narrow narrow_ = nullptr;  ///< null: the destination is f32
+  CastMoves moves_;
   int src_bytes_ = 4, dst_bytes_ = 4;
 };
 

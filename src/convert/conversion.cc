@@ -104,11 +104,6 @@ bool Program::columns_crowd() const noexcept {
          crowds(tuning_.caches.l2_span(), tuning_.caches.l2_ways, job.col_stride, job.a.n);
 }
 
-Change Program::change() const noexcept {
-  if (!cast_) return Change::none;
-  return row_cast_.widens_bytes() ? Change::bytes_to_floats : Change::cast;
-}
-
 void Program::set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst) {
   mapped_ = !map.mean.empty() || !map.norm.empty();
   if (!mapped_) return;
@@ -180,7 +175,7 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
 }
 
 void Program::make(const Nest& nest, bool alone, Job& out) const noexcept {
-  make_job(nest, alone, src_scalar_, dst_scalar_, change(), tuning_, out);
+  make_job(nest, alone, src_scalar_, dst_scalar_, cast_, row_cast_.moves(), tuning_, out);
   if (!cast_) choose_planes(nest, dst_scalar_, least_of_stage_, out);
   if (cast_ && !mapped_) choose_stage(nest, least_of_stage_, out);
 }
@@ -240,7 +235,7 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
   cut_stage(outer_loops, src_scalar_, dst_scalar_, stage);
   Job move;
   const int narrow = std::min(src_scalar_, dst_scalar_);
-  make_job(stage.move, true, narrow, narrow, Change::none, tuning_, move);
+  make_job(stage.move, true, narrow, narrow, false, {}, tuning_, move);
   choose_planes(stage.move, narrow, least_of_stage_, move);
   alignas(64) Byte scratch[kStageBytes + 64];
   const std::int64_t range = stage.elements * narrow;
@@ -280,9 +275,9 @@ void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, c
   for (const std::int64_t n : {job.a.block, job.a.n % job.a.block}) {
     if (n == 0) continue;
     Job read, write;
-    make_job(into_planes(planes, n), true, planes.element, planes.element, Change::none, tuning_,
+    make_job(into_planes(planes, n), true, planes.element, planes.element, false, {}, tuning_,
              read);
-    make_job(from_planes(planes, n), true, planes.element, planes.element, Change::none, tuning_,
+    make_job(from_planes(planes, n), true, planes.element, planes.element, false, {}, tuning_,
              write);
     UnitRunner reader(read, row_cast_, false, false, {}, {}, src_end, Size::small, tuning_);
     UnitRunner writer(write, row_cast_, false, false, {}, {}, scratch + sizeof scratch, size,
@@ -373,6 +368,7 @@ std::string Program::explain() const {
                       ? ", lines asked for before they are written"
                       : "");
     }
+    if (job.move != CastMove::none) out += "; cast and moved in one step";
     if (job.parts == Parts::rows) out += "; rows are gathered in scratch memory first";
     if (job.parts == Parts::columns) out += "; columns are made in scratch memory and copied";
     if (transposed && job.columns > job.a.n) {

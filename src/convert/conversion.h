@@ -70,7 +70,6 @@ class Program {
 
   /// The job that writes most; null where there is none.
   const Job* main_job() const noexcept;
-  Change change() const noexcept;
   bool columns_crowd() const noexcept;
   void set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst);
   template <class F>

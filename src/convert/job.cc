@@ -408,18 +408,56 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   if (!cast) choose_repeats(job, pool, all);
 }
 
-/// Where a few channels of bytes are interleaved, and each has one mean and norm.
-void choose_split(Job& job) noexcept {
+/// Pixels of a few interleaved bytes into planes; each channel has one mean and norm.
+bool fits_split(const Job& job) noexcept {
   const Loop &channels = job.a.loops[0], &pixels = job.b.loops[0];
-  job.split = kernels().split_pixels != nullptr && job.a.count == 1 && job.b.count == 1 &&
-              job.a.valid == job.a.n && job.b.valid == job.b.n && job.a.n >= PixelRun::kLeast &&
-              job.a.n <= PixelRun::kMost && channels.is == 1 && pixels.is == job.a.n &&
-              pixels.os == job.dst_bytes && pixels.ps == 0;
-  if (!job.split) return;
-  job.a.block = job.a.n;
-  const std::int64_t pixel = job.a.n * job.dst_bytes;
-  const std::int64_t whole = most_of_streams(pixel * job.b.n) / pixel / kLine * kLine;
-  job.b.block = std::min(job.b.n, whole);  // planes are cut between lines
+  return job.a.n >= PixelRun::kLeast && job.a.n <= PixelRun::kMost && channels.is == 1 &&
+         pixels.is == job.a.n && pixels.os == job.dst_bytes && pixels.ps == 0;
+}
+
+/// Pixels of interleaved bytes into four floats each, or back.
+bool fits_spread(const Job& job) noexcept {
+  const Loop& pixels = job.b.loops[0];
+  return job.a.n == 4 && pixels.is == job.a.valid && pixels.os == 4 * job.dst_bytes &&
+         pixels.ps == 0;
+}
+
+bool fits_press(const Job& job) noexcept {
+  const Loop& pixels = job.b.loops[0];
+  return job.a.n <= 4 && job.a.valid == job.a.n && pixels.is == 4 * job.src_bytes &&
+         pixels.os == job.a.n;
+}
+
+/// Four rows into four floats for each of their columns.
+bool fits_interleave(const Job& job) noexcept {
+  return job.b.n == 4 && job.a.loops[0].os == 4 * job.dst_bytes;
+}
+
+/// A kernel that casts and moves at once, if there is one for this job, which moves `all` bytes.
+void choose_cast_move(Job& job, const CastMoves& moves, std::int64_t all) noexcept {
+  constexpr std::int64_t kLeastSide = 16, kMostColumns = 4096;
+  if (job.parts != Parts::none || job.a.count != 1 || job.b.count != 1) return;
+  const std::int64_t pixels = most_of_streams(all) / (4 * job.dst_bytes) / kLine * kLine;
+  if (job.kind == Kind::transpose) {
+    const bool whole = job.a.valid == job.a.n && job.b.valid == job.b.n;
+    if (moves.split != nullptr && whole && fits_split(job)) {
+      job.move = CastMove::split;
+      job.a.block = job.a.n;
+      job.b.block = std::min(job.b.n, pixels);  // planes are cut between lines
+    } else if (moves.interleave != nullptr && fits_interleave(job)) {
+      job.move = CastMove::interleave;
+      job.a.block = std::min(job.a.n, kMostColumns);  // of which zero_bytes has as many
+      job.b.block = job.b.n;
+    } else if (moves.transpose != nullptr && job.b.valid == job.b.n &&
+               std::min(job.a.n, job.b.n) >= kLeastSide) {
+      job.move = CastMove::transpose;
+      choose_blocks(job, 0, most_of_panels(all));
+    }
+  } else if (job.kind == Kind::copy) {
+    if (moves.spread != nullptr && fits_spread(job)) job.move = CastMove::spread;
+    if (moves.press != nullptr && fits_press(job)) job.move = CastMove::press;
+    if (job.move != CastMove::none) job.b.block = std::min(job.b.n, pixels);
+  }
 }
 
 void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
@@ -529,7 +567,7 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
   out.dst_bytes = dst_bytes;
   out.parts = Parts::none;
   out.columns = 0;
-  out.split = false;
+  out.move = CastMove::none;
   out.tall = false;
   out.whole_lines = false;
   out.last_run = out.last_valid = 0;
@@ -553,9 +591,8 @@ void choose_runs(Job& job, const Loop& run, const Loop& rows, const Pool& pool) 
   order_steps(job, pool);
 }
 
-void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change change,
-              const Tuning& tuning, Job& out) noexcept {
-  const bool cast = change != Change::none;
+void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool cast,
+              const CastMoves& moves, const Tuning& tuning, Job& out) noexcept {
   begin_job(nest, src_bytes, dst_bytes, out);
   Pool pool(nest);
   if (!cast || nest.fill) widen_element(pool, out.fill, out.src_bytes, out.dst_bytes);
@@ -571,10 +608,10 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change
   } else if (ib >= 0 && (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
                                      columns_with_gaps(out.src_bytes, 1, pool.loops[ib]) > 0))) {
     choose_transpose(out, pool, ia, ib, cast, tuning);
-    if (change == Change::bytes_to_floats) choose_split(out);
   } else {
     choose_strided(out, pool, ia, ib);
   }
+  if (cast && !nest.fill) choose_cast_move(out, moves, bytes_of(out, pool) * out.a.n * out.b.n);
   choose_kernels(out, cast && !nest.fill);
   order_steps(out, pool);
 }

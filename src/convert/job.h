@@ -39,6 +39,9 @@ struct Step {
   Loop loop;
 };
 
+/// Which of CastMoves a unit is, if any.
+enum class CastMove : std::uint8_t { none, split, spread, press, interleave, transpose };
+
 /// What scratch memory holds of rows or columns: half of a small L1. Beside a cast, of its wider
 /// elements: three buffers are in use at once.
 inline constexpr std::int64_t kPartsBytes = 16384, kCastBytes = 8192;
@@ -70,7 +73,7 @@ struct Job {
   const CopyKernel* copy;
   std::int64_t row_stride, col_stride;
   std::int64_t copy_run, copy_across;  ///< likewise of a copy
-  bool split;                          ///< pixels of bytes into planes of f32: split_pixels does it
+  CastMove move;                       ///< of a cast
   int step_count;
   std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
   std::int64_t units;
@@ -91,9 +94,6 @@ void widen_element(Pool& pool, bool fill, int& src_bytes, int& dst_bytes) noexce
 /// the destination.
 void order_steps(Job& job, const Pool& pool) noexcept;
 
-/// Whether elements change or are scaled, so that they cannot be taken together as wider ones.
-enum class Change : std::uint8_t { none, cast, bytes_to_floats };
-
 /// A job without loops.
 void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcept;
 
@@ -101,8 +101,9 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
 /// pool are around it.
 void choose_runs(Job& job, const Loop& run, const Loop& rows, const Pool& pool) noexcept;
 
-/// `alone`: the nest makes all of its tensor; several take turns in short slices.
-void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, Change change,
-              const Tuning& tuning, Job& out) noexcept;
+/// `alone`: the nest makes all of its tensor; several take turns in short slices. `cast`: elements
+/// change or are scaled, so that they cannot be taken together as wider ones.
+void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool cast,
+              const CastMoves& moves, const Tuning& tuning, Job& out) noexcept;
 
 }  // namespace stowage::conversion

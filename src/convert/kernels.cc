@@ -20,6 +20,8 @@
 
 #include "convert/kernels_cast-inl.h"
 #include "convert/kernels_copy-inl.h"
+#include "convert/kernels_narrow-inl.h"
+#include "convert/kernels_quads-inl.h"
 #include "convert/kernels_rows-inl.h"
 #include "convert/kernels_split-inl.h"
 
@@ -41,6 +43,32 @@ const Kernels* table() {
 
 #else
 
+constexpr auto cast_moves() {
+  decltype(Kernels::moves) out{};
+  const auto at = [&](Fast from, Fast to) -> CastMoves& {
+    return out[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+  };
+  at(Fast::u8, Fast::f32).split = kSplitPixels;
+#if STOWAGE_PACKS_FOUR
+  at(Fast::f32, Fast::u8).transpose = narrow_transposed<Fast::u8>;
+  at(Fast::f32, Fast::i8).transpose = narrow_transposed<Fast::i8>;
+#endif
+#if HWY_TARGET <= HWY_AVX3
+  at(Fast::u8, Fast::f32).spread = spread_pixels;
+  at(Fast::f32, Fast::u8).press = press_quads<Fast::u8>;
+  at(Fast::f32, Fast::i8).press = press_quads<Fast::i8>;
+#endif
+#if HWY_TARGET <= HWY_AVX2
+  at(Fast::f16, Fast::f32).interleave = interleave_quads<Fast::f16>;
+  at(Fast::bf16, Fast::f32).interleave = interleave_quads<Fast::bf16>;
+  at(Fast::u8, Fast::f32).interleave = interleave_quads<Fast::u8>;
+  at(Fast::i8, Fast::f32).interleave = interleave_quads<Fast::i8>;
+  at(Fast::u16, Fast::f32).interleave = interleave_quads<Fast::u16>;
+  at(Fast::i16, Fast::f32).interleave = interleave_quads<Fast::i16>;
+#endif
+  return out;
+}
+
 const Kernels* table() {
   static const Kernels kernels = {
       {byte_rows(), kTransposes<2>.span(), kTransposes<4>.span(), kTransposes<8>.span(),
@@ -53,7 +81,7 @@ const Kernels* table() {
        widen<Fast::u16>, widen<Fast::i16>, widen<Fast::i32>},
       {narrow<Fast::f32>, narrow<Fast::f16>, narrow<Fast::bf16>, narrow<Fast::u8>, narrow<Fast::i8>,
        narrow<Fast::u16>, narrow<Fast::i16>, narrow<Fast::i32>},
-      kSplitPixels,
+      cast_moves(),
   };
   return &kernels;
 }

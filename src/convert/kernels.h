@@ -134,9 +134,9 @@ struct CopyKernel {
   void (*run)(const CopyBlock&);
 };
 
-/// n pixels of interleaved bytes as a plane of f32 for each channel: (float(x) - mean) * norm.
+/// n pixels of interleaved bytes that become f32: (float(x) - mean) * norm.
 struct PixelRun {
-  static constexpr int kLeast = 2, kMost = 4;  ///< channels
+  static constexpr int kLeast = 2, kMost = 4;  ///< channels of what is split
 
   const Byte* src;
   const Byte* src_end;  ///< reading up to here is allowed
@@ -145,6 +145,21 @@ struct PixelRun {
   float* to[kMost];
   float mean[kMost], norm[kMost];
   bool prefetch_for_write;  ///< as the tuning says
+};
+
+/// Kernels that cast elements and move them in one step; null where a cast or an instruction set
+/// has none.
+struct CastMoves {
+  /// A plane for each channel.
+  void (*split)(const PixelRun&) = nullptr;
+  /// Four floats for each pixel from to[0] on, zeros behind its channels.
+  void (*spread)(const PixelRun&) = nullptr;
+  /// n pixels of four floats; the first channels of each, one to four, as bytes without a gap.
+  void (*press)(const float* src, Byte* dst, std::int64_t n, int channels) = nullptr;
+  /// n elements of each of four rows as floats, those of one column next to each other.
+  void (*interleave)(const Byte* const* rows, std::int64_t n, float* dst) = nullptr;
+  /// Element (a, b), an f32 at row(b) + 4 * a, becomes the byte at column(a) + b.
+  void (*transpose)(const TransposeBlock&) = nullptr;
 };
 
 /// The first row of a table that fits is the best; the last one fits everything.
@@ -160,7 +175,9 @@ struct Kernels {
   /// dst[i] = cast((in[i] - mean) * norm)
   void (*narrow[static_cast<int>(Fast::count)])(const float* in, Byte* dst, std::int64_t n,
                                                 const RowMap& map);
-  void (*split_pixels)(const PixelRun& run);  ///< null where an instruction set has none
+  std::array<std::array<CastMoves, static_cast<std::size_t>(Fast::count)>,
+             static_cast<std::size_t>(Fast::count)>
+      moves;  ///< from a type to another
 };
 
 const TransposeKernel& choose(const Kernels& kernels, int element, const TransposeBlock& block);

@@ -175,10 +175,13 @@ HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
 #if HWY_TARGET <= HWY_AVX2 || HWY_TARGET == HWY_SSE4
 #define STOWAGE_PACKS_FOUR 1
 
-/// Four vectors as 8-bit integers in order. Packing saturates, so that only what no i32 holds must
-/// be bounded before: the upper end, beyond which (and of NaN) the instruction gives the least i32.
+using ByteVec = hn::Vec<hn::ScalableTag<std::uint8_t> >;
+
+/// Four vectors as 8-bit integers, of which each 16 bytes have four of each vector. Packing
+/// saturates, so that only what no i32 holds must be bounded before: the upper end, beyond which
+/// (and of NaN) the instruction gives the least i32.
 template <class T>
-HWY_INLINE void pack_four(const FloatVec (&v)[4], T* p) {
+HWY_INLINE ByteVec packed_four(const FloatVec (&v)[4]) {
   constexpr bool kSigned = std::is_signed_v<T>;
 #if HWY_TARGET <= HWY_AVX3
   const auto integers = [&](int i) HWY_ATTR {
@@ -190,11 +193,8 @@ HWY_INLINE void pack_four(const FloatVec (&v)[4], T* p) {
   };
   const auto pack = [&](int i)
                         HWY_ATTR { return _mm512_packs_epi32(integers(i), integers(i + 1)); };
-  const __m512i mixed =
-      kSigned ? _mm512_packs_epi16(pack(0), pack(2)) : _mm512_packus_epi16(pack(0), pack(2));
-  const __m512i order =  // packs stay within quarters
-      _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, mixed));
+  return ByteVec{kSigned ? _mm512_packs_epi16(pack(0), pack(2))
+                         : _mm512_packus_epi16(pack(0), pack(2))};
 #elif HWY_TARGET == HWY_AVX2
   const auto integers = [&](int i) HWY_ATTR {
     __m256 x = v[i].raw;  // the minimum with NaN is its second operand
@@ -203,10 +203,8 @@ HWY_INLINE void pack_four(const FloatVec (&v)[4], T* p) {
   };
   const auto pack = [&](int i)
                         HWY_ATTR { return _mm256_packs_epi32(integers(i), integers(i + 1)); };
-  const __m256i mixed =
-      kSigned ? _mm256_packs_epi16(pack(0), pack(2)) : _mm256_packus_epi16(pack(0), pack(2));
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);  // packs stay within halves
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permutevar8x32_epi32(mixed, order));
+  return ByteVec{kSigned ? _mm256_packs_epi16(pack(0), pack(2))
+                         : _mm256_packus_epi16(pack(0), pack(2))};
 #else
   const auto integers = [&](int i) HWY_ATTR {
     __m128 x = v[i].raw;
@@ -214,9 +212,32 @@ HWY_INLINE void pack_four(const FloatVec (&v)[4], T* p) {
     return _mm_cvtps_epi32(_mm_min_ps(_mm_set1_ps(hwy::LimitsMax<T>()), x));
   };
   const auto pack = [&](int i) HWY_ATTR { return _mm_packs_epi32(integers(i), integers(i + 1)); };
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), kSigned ? _mm_packs_epi16(pack(0), pack(2))
-                                                          : _mm_packus_epi16(pack(0), pack(2)));
+  return ByteVec{kSigned ? _mm_packs_epi16(pack(0), pack(2)) : _mm_packus_epi16(pack(0), pack(2))};
 #endif
+}
+
+/// The same one after the other.
+template <class T>
+HWY_INLINE void pack_four(const FloatVec (&v)[4], T* p) {
+  const hn::ScalableTag<std::uint8_t> d;
+  ByteVec mixed = packed_four<T>(v);
+#if HWY_TARGET <= HWY_AVX3
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  mixed = ByteVec{_mm512_permutexvar_epi32(order, mixed.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  mixed = ByteVec{_mm256_permutevar8x32_epi32(mixed.raw, order)};
+#endif
+  hn::StoreU(mixed, d, reinterpret_cast<std::uint8_t*>(p));
+}
+
+/// The same as words of one of each vector.
+template <class T>
+HWY_INLINE void pack_words(const FloatVec (&v)[4], std::uint8_t* p) {
+  alignas(16) static constexpr std::uint8_t kOrder[16] = {0, 4, 8,  12, 1, 5, 9,  13,
+                                                          2, 6, 10, 14, 3, 7, 11, 15};
+  const hn::ScalableTag<std::uint8_t> d;
+  hn::StoreU(hn::TableLookupBytes(packed_four<T>(v), hn::LoadDup128(d, kOrder)), d, p);
 }
 #else
 #define STOWAGE_PACKS_FOUR 0

@@ -102,7 +102,11 @@ TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
 TEST(ConvertKernels, PixelsIntoPlanesLikeOneByOne) {
   for (const std::int64_t target : instruction_sets()) {
     use_instruction_set(target);
-    if (kernels().split_pixels == nullptr) continue;
+    const auto split =
+        kernels()
+            .moves[static_cast<std::size_t>(Fast::u8)][static_cast<std::size_t>(Fast::f32)]
+            .split;
+    if (split == nullptr) continue;
     for (int channels = PixelRun::kLeast; channels <= PixelRun::kMost; ++channels) {
       for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 1023}) {
         std::vector<Byte> pixels(static_cast<std::size_t>(n * channels));  // nothing behind them
@@ -118,7 +122,7 @@ TEST(ConvertKernels, PixelsIntoPlanesLikeOneByOne) {
                      .norm = {0.25f, 1, 1 / 3.f, -2},
                      .prefetch_for_write = n % 2 == 0};
         for (int c = 0; c < channels; ++c) run.to[c] = planes[static_cast<std::size_t>(c)].data();
-        kernels().split_pixels(run);
+        split(run);
         for (std::size_t i = 0; i < pixels.size(); ++i) {
           const std::size_t c = i % static_cast<std::size_t>(channels);
           const float want = (static_cast<float>(pixels[i]) - run.mean[c]) * run.norm[c];

@@ -113,13 +113,13 @@ bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
 }
 
 void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept {
-  if (job.fill) return;
+  if (job.fill || job.move != CastMove::none) return;
   constexpr std::int64_t kShortRow = 64;
   const bool along_b = job.src_bytes <= job.dst_bytes;
   const Chain &row = along_b ? job.b : job.a, &rows = along_b ? job.a : job.b;
   const bool runs = job.kind == Kind::copy && job.a.n <= kShortRun,
              small =
-                 job.kind == Kind::transpose && job.parts == Parts::none && !job.split &&
+                 job.kind == Kind::transpose && job.parts == Parts::none &&
                  (row.block * rows.block <= kShortRun || (row.block < kShortRow && rows.count > 1));
   if (!runs && !small && job.kind != Kind::strided) return;
   Pool outer(nest);

@@ -82,32 +82,13 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   const std::int64_t rows = unit.zero ? 0 : std::clamp<std::int64_t>(job_.b.valid - unit.b, 0, nb);
   const std::int64_t valid = std::clamp<std::int64_t>(job_.a.valid - unit.a, 0, na);
   if (rows > 0) src += unit.b * is;
-  const std::int64_t longest =
-      os == run ? kShortRun : kShortRun / 4;  // put in their places as well
-  const bool short_runs =
-      is_cast_ && rows > 1 && na <= longest && job_.b.count == 1 && job_.b.loops[0].ps == 0;
+  if (is_cast_ && rows > 0) cast_copy(unit, src, dst, rows, na, valid);
   if (!is_cast_ && rows > 0)
     copy_rows({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.valid,
                job_.across.is, job_.across.os, job_.last_run, job_.last_valid});
   const std::int64_t zeros = (job_.across.n - job_.across.valid) * run;
   if (zeros > 0 && rows > 0)
     copy_rows({zero_bytes(), dst + job_.across.valid * run, rows, 0, os, zeros, 0, zero_bytes()});
-  const std::int64_t pitch = is / job_.src_bytes;
-  const bool with_gaps = short_runs && os == run && job_.dst_bytes < job_.src_bytes &&
-                         valid == na && is % job_.src_bytes == 0 && pitch > na && pitch <= 2 * na;
-  if (with_gaps) {
-    cast_with_gaps(src, dst, rows, na, pitch, map_of_runs(job_.a, unit.a, na, unit.param, pitch));
-  } else if (short_runs) {
-    cast_short_runs(src, dst, rows, na, valid, os,
-                    map_of_runs(job_.a, unit.a, valid, unit.param, na));
-  }
-  for (std::int64_t r = 0; is_cast_ && !short_runs && r < rows; ++r) {
-    const std::int64_t base = unit.param + (unit.b + r) * stride_of(job_.b, &Loop::ps);
-    cast_(src + r * is, dst + r * os, valid, row_map(job_.a, unit.a, valid, base));
-    if (valid < na)
-      std::memset(dst + r * os + valid * job_.dst_bytes, 0,
-                  static_cast<std::size_t>((na - valid) * job_.dst_bytes));
-  }
   if (rows < nb)
     copy_rows({zero_bytes(), dst + rows * os, nb - rows, 0, os, run, 0, zero_bytes(), job_.across.n,
                0, job_.across.os});
@@ -312,8 +293,14 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
   if (job_.parts != Parts::none || job_.columns > job_.a.n) return transpose_parts(unit, na, nb);
   locate(unit, na, nb, false);
   block_.nb = nb;
-  if (job_.split) {
+  if (job_.move == CastMove::split) {
     split(unit);
+  } else if (job_.move == CastMove::interleave) {
+    read_zeros_without_source(nb);
+    const Byte* const rows[] = {block_.row(0), block_.row(1), block_.row(2), block_.row(3)};
+    cast_.moves().interleave(rows, block_.na, reinterpret_cast<float*>(block_.column(0)));
+  } else if (job_.move == CastMove::transpose) {
+    cast_.moves().transpose(block_);
   } else if (is_cast_ && job_.src_bytes <= job_.dst_bytes) {
     transpose_then_cast(unit);
   } else if (is_cast_) {

@@ -67,6 +67,10 @@ class UnitRunner {
   void transpose_then_cast(const Unit& unit) noexcept;
   void cast_then_transpose(const Unit& unit) noexcept;
   void split(const Unit& unit) noexcept;
+  void spread(const Unit& unit, const Byte* src, Byte* dst, std::int64_t pixels) noexcept;
+  PixelRun pixel_run(const Byte* src, std::int64_t n, std::int64_t channels) const noexcept;
+  void cast_copy(const Unit& unit, const Byte* src, Byte* dst, std::int64_t rows, std::int64_t na,
+                 std::int64_t valid) noexcept;
   void clear_rows_without_source(const TransposeBlock& to) noexcept;
   void gather_and_cast(CopyBlock from, std::span<Byte> buffer, Byte* dst,
                        const RowMap& map) noexcept;

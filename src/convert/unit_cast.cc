@@ -88,16 +88,22 @@ void UnitRunner::cast_parts(const Unit& unit, std::int64_t na, std::int64_t nb) 
   if (job_.parts == Parts::columns) copy_parts_of_columns(unit, na, columns);
 }
 
+/// Pixels of bytes that are not scaled so far.
+PixelRun UnitRunner::pixel_run(const Byte* src, std::int64_t n,
+                               std::int64_t channels) const noexcept {
+  return {.src = src,
+          .src_end = src_end_,
+          .n = n,
+          .channels = static_cast<int>(channels),
+          .to = {},
+          .mean = {},
+          .norm = {1, 1, 1, 1},
+          .prefetch_for_write = block_.tuning->prefetch_for_write};
+}
+
 /// Pixels of interleaved bytes into planes of f32.
 void UnitRunner::split(const Unit& unit) noexcept {
-  PixelRun run{.src = block_.row(0),
-               .src_end = src_end_,
-               .n = block_.nb,
-               .channels = static_cast<int>(block_.na),
-               .to = {},
-               .mean = {},
-               .norm = {1, 1, 1, 1},
-               .prefetch_for_write = block_.tuning->prefetch_for_write};
+  PixelRun run = pixel_run(block_.row(0), block_.nb, block_.na);
   for (int c = 0; c < run.channels; ++c) {
     run.to[c] = reinterpret_cast<float*>(block_.column(c));
     const RowMap map = row_map(job_.b, unit.b, block_.nb, unit.param + c * job_.a.loops[0].ps);
@@ -105,7 +111,50 @@ void UnitRunner::split(const Unit& unit) noexcept {
     run.mean[c] = *map.mean;
     run.norm[c] = *map.norm;
   }
-  kernels_.split_pixels(run);
+  cast_.moves().split(run);
+}
+
+/// The same into four floats each.
+void UnitRunner::spread(const Unit& unit, const Byte* src, Byte* dst,
+                        std::int64_t pixels) noexcept {
+  PixelRun run = pixel_run(src, pixels, job_.a.valid);
+  run.to[0] = reinterpret_cast<float*>(dst);
+  const RowMap map = row_map(job_.a, 0, job_.a.valid, unit.param);
+  const bool each = map.mode == RowMap::Mode::each;
+  for (int c = 0; c < run.channels && map.mode != RowMap::Mode::none; ++c) {
+    run.mean[c] = map.mean[each ? c : 0];
+    run.norm[c] = map.norm[each ? c : 0];
+  }
+  cast_.moves().spread(run);
+}
+
+/// `rows` runs of na elements, of which the first `valid` have a source and the others become zero.
+void UnitRunner::cast_copy(const Unit& unit, const Byte* src, Byte* dst, std::int64_t rows,
+                           std::int64_t na, std::int64_t valid) noexcept {
+  if (job_.move == CastMove::spread) return spread(unit, src, dst, rows);
+  if (job_.move == CastMove::press)
+    return cast_.moves().press(reinterpret_cast<const float*>(src), dst, rows,
+                               static_cast<int>(na));
+  const std::int64_t is = stride_of(job_.b, &Loop::is), os = stride_of(job_.b, &Loop::os),
+                     run = na * job_.dst_bytes, pitch = is / job_.src_bytes,
+                     longest =
+                         os == run ? kShortRun : kShortRun / 4;  // put in their places as well
+  if (rows > 1 && na <= longest && job_.b.count == 1 && job_.b.loops[0].ps == 0) {
+    const bool with_gaps = os == run && job_.dst_bytes < job_.src_bytes && valid == na &&
+                           is % job_.src_bytes == 0 && pitch > na && pitch <= 2 * na;
+    if (with_gaps)
+      return cast_with_gaps(src, dst, rows, na, pitch,
+                            map_of_runs(job_.a, unit.a, na, unit.param, pitch));
+    return cast_short_runs(src, dst, rows, na, valid, os,
+                           map_of_runs(job_.a, unit.a, valid, unit.param, na));
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t base = unit.param + (unit.b + r) * stride_of(job_.b, &Loop::ps);
+    cast_(src + r * is, dst + r * os, valid, row_map(job_.a, unit.a, valid, base));
+    if (valid < na)
+      std::memset(dst + r * os + valid * job_.dst_bytes, 0,
+                  static_cast<std::size_t>((na - valid) * job_.dst_bytes));
+  }
 }
 
 // The transposition happens in the narrower of the two types, in scratch memory.
