@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/checked.h"
+#include "convert/cast_move.h"
 #include "convert/kernels.h"
 #include "convert/pool.h"
 
@@ -408,56 +409,16 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   if (!cast) choose_repeats(job, pool, all);
 }
 
-/// Pixels of a few interleaved bytes into planes; each channel has one mean and norm.
-bool fits_split(const Job& job) noexcept {
-  const Loop &channels = job.a.loops[0], &pixels = job.b.loops[0];
-  return job.a.n >= PixelRun::kLeast && job.a.n <= PixelRun::kMost && channels.is == 1 &&
-         pixels.is == job.a.n && pixels.os == job.dst_bytes && pixels.ps == 0;
-}
-
-/// Pixels of interleaved bytes into four floats each, or back.
-bool fits_spread(const Job& job) noexcept {
-  const Loop& pixels = job.b.loops[0];
-  return job.a.n == 4 && pixels.is == job.a.valid && pixels.os == 4 * job.dst_bytes &&
-         pixels.ps == 0;
-}
-
-bool fits_press(const Job& job) noexcept {
-  const Loop& pixels = job.b.loops[0];
-  return job.a.n <= 4 && job.a.valid == job.a.n && pixels.is == 4 * job.src_bytes &&
-         pixels.os == job.a.n;
-}
-
-/// Four rows into four floats for each of their columns.
-bool fits_interleave(const Job& job) noexcept {
-  return job.b.n == 4 && job.a.loops[0].os == 4 * job.dst_bytes;
-}
-
 /// A kernel that casts and moves at once, if there is one for this job, which moves `all` bytes.
 void choose_cast_move(Job& job, const CastMoves& moves, std::int64_t all) noexcept {
-  constexpr std::int64_t kLeastSide = 16, kMostColumns = 4096;
-  if (job.parts != Parts::none || job.a.count != 1 || job.b.count != 1) return;
+  constexpr std::int64_t kMostColumns = 4096;  // zero_bytes has as many
   const std::int64_t pixels = most_of_streams(all) / (4 * job.dst_bytes) / kLine * kLine;
-  if (job.kind == Kind::transpose) {
-    const bool whole = job.a.valid == job.a.n && job.b.valid == job.b.n;
-    if (moves.split != nullptr && whole && fits_split(job)) {
-      job.move = CastMove::split;
-      job.a.block = job.a.n;
-      job.b.block = std::min(job.b.n, pixels);  // planes are cut between lines
-    } else if (moves.interleave != nullptr && fits_interleave(job)) {
-      job.move = CastMove::interleave;
-      job.a.block = std::min(job.a.n, kMostColumns);  // of which zero_bytes has as many
-      job.b.block = job.b.n;
-    } else if (moves.transpose != nullptr && job.b.valid == job.b.n &&
-               std::min(job.a.n, job.b.n) >= kLeastSide) {
-      job.move = CastMove::transpose;
-      choose_blocks(job, 0, most_of_panels(all));
-    }
-  } else if (job.kind == Kind::copy) {
-    if (moves.spread != nullptr && fits_spread(job)) job.move = CastMove::spread;
-    if (moves.press != nullptr && fits_press(job)) job.move = CastMove::press;
-    if (job.move != CastMove::none) job.b.block = std::min(job.b.n, pixels);
-  }
+  job.move = find_cast_move(job, moves);
+  if (job.move == CastMove::none) return;
+  if (job.move == CastMove::transpose) return choose_blocks(job, 0, most_of_panels(all));
+  const bool rows = job.move == CastMove::interleave;
+  job.a.block = rows ? std::min(job.a.n, kMostColumns) : job.a.n;
+  job.b.block = rows ? job.b.n : std::min(job.b.n, pixels);  // planes are cut between lines
 }
 
 void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {

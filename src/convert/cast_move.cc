@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/cast_move.h"
+
+#include <algorithm>
+
+namespace stowage::conversion {
+namespace {
+
+/// Pixels of a few interleaved bytes into planes; each channel has one mean and norm.
+bool fits_split(const Job& job) noexcept {
+  const Loop &channels = job.a.loops[0], &pixels = job.b.loops[0];
+  return job.a.valid == job.a.n && job.b.valid == job.b.n && job.a.n >= PixelRun::kLeast &&
+         job.a.n <= PixelRun::kMost && channels.is == 1 && pixels.is == job.a.n &&
+         pixels.os == job.dst_bytes && pixels.ps == 0;
+}
+
+/// Pixels of interleaved bytes into four floats each.
+bool fits_spread(const Job& job) noexcept {
+  const Loop& pixels = job.b.loops[0];
+  return job.a.n == 4 && pixels.is == job.a.valid && pixels.os == 4 * job.dst_bytes &&
+         pixels.ps == 0;
+}
+
+/// And back.
+bool fits_press(const Job& job) noexcept {
+  const Loop& pixels = job.b.loops[0];
+  return job.a.n <= 4 && job.a.valid == job.a.n && pixels.is == 4 * job.src_bytes &&
+         pixels.os == job.a.n;
+}
+
+/// Four rows into four floats for each of their columns.
+bool fits_interleave(const Job& job) noexcept {
+  return job.b.n == 4 && job.a.loops[0].os == 4 * job.dst_bytes;
+}
+
+/// Rows and columns, neither of them few.
+bool fits_transpose(const Job& job) noexcept {
+  constexpr std::int64_t kLeast = 16;
+  return job.b.valid == job.b.n && std::min(job.a.n, job.b.n) >= kLeast;
+}
+
+}  // namespace
+
+CastMove find_cast_move(const Job& job, const CastMoves& moves) noexcept {
+  if (job.parts != Parts::none || job.a.count != 1 || job.b.count != 1) return CastMove::none;
+  if (job.kind == Kind::transpose) {
+    if (moves.split != nullptr && fits_split(job)) return CastMove::split;
+    if (moves.interleave != nullptr && fits_interleave(job)) return CastMove::interleave;
+    if (moves.transpose != nullptr && fits_transpose(job)) return CastMove::transpose;
+  }
+  if (job.kind == Kind::copy) {
+    if (moves.spread != nullptr && fits_spread(job)) return CastMove::spread;
+    if (moves.press != nullptr && fits_press(job)) return CastMove::press;
+  }
+  return CastMove::none;
+}
+
+}  // namespace stowage::conversion

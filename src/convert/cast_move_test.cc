@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Casts that one kernel does while it moves what it casts.
+#include "convert/cast_move.h"
+
+#include <gtest/gtest.h>
+
+#include "convert/test_util.h"
+
+namespace stowage {
+namespace {
+
+using namespace conversion_test;
+
+/// Agrees with the oracle on every instruction set.
+void expect_same(const Case& c, Random& random, ThreadPool& pool) {
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    conversion::use_instruction_set(target);
+    EXPECT_EQ(difference(c, random, random() % 2 ? &pool : nullptr), "") << target;
+  }
+  conversion::use_instruction_set(0);
+}
+
+std::string explained(const Case& c) {
+  const Mapping src(Layout::parse(c.from), c.shape, dtype_bytes(c.src));
+  const Mapping dst(Layout::parse(c.to), c.shape, dtype_bytes(c.dst));
+  return Conversion(c.src, src, c.dst, dst, {c.mean, c.norm, c.axis}).explain();
+}
+
+// Rows that are even, rows and columns that are tables, sides that are no whole pieces or words.
+TEST(ConvertCastMoves, FloatsToBytesOfRowsAndColumns) {
+  Random random(31);
+  ThreadPool pool(3);
+  const char* const layouts[][2] = {
+      {"n c h w", "n h w c"},         {"n h w c", "n c h w"}, {"n (c)~5 h w", "n h (w)~3 c"},
+      {"n c h w", "n c/32 h w c%32"}, {"n h w c", "h c w n"}, {"n c/16 h w c%16", "n h c w"},
+  };
+  for (const auto& [from, to] : layouts) {
+    for (const std::int64_t c :
+         {1, 3, 4, 15, 16, 17, 18, 19, 30, 31, 33, 63, 64, 65, 66, 67, 130}) {
+      const Shape shape("nchw", {pick(random, {1, 2, 17}), c, pick(random, {1, 3, 8, 13}),
+                                 pick(random, {1, 4, 7, 16, 30})});
+      const DType to_type = random() % 2 ? DType::u8 : DType::i8;
+      expect_same({from, to, shape, DType::f32, to_type, {}, {}, {}}, random, pool);
+    }
+  }
+}
+
+TEST(ConvertCastMoves, PixelsAndQuads) {
+  Random random(32);
+  ThreadPool pool(3);
+  for (std::int64_t c = 1; c <= 9; ++c) {
+    for (const std::int64_t w : {1, 2, 3, 4, 5, 15, 16, 17, 21, 22, 23, 64, 100, 1001}) {
+      const Shape shape("nchw", {pick(random, {1, 2}), c, pick(random, {1, 3, 40}), w});
+      Case spread{"n h w c", "n c/4 h w c%4", shape, DType::u8, DType::f32, {}, {}, Axis("c")};
+      expect_same(spread, random, pool);
+      spread.mean = {random() % 8 * 0.25f};
+      spread.norm = {0.5f};
+      expect_same(spread, random, pool);
+      spread.mean.resize(static_cast<std::size_t>(c), 3.0f);
+      spread.norm.resize(static_cast<std::size_t>(c), -0.125f);
+      expect_same(spread, random, pool);
+      const DType to = random() % 2 ? DType::u8 : DType::i8;
+      expect_same({"n c/4 h w c%4", "n h w c", shape, DType::f32, to, {}, {}, {}}, random, pool);
+    }
+  }
+}
+
+TEST(ConvertCastMoves, RowsIntoQuads) {
+  Random random(33);
+  ThreadPool pool(3);
+  constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::u8,
+                              DType::i8,  DType::u16,  DType::i16};
+  for (const DType from : kTypes) {
+    for (const std::int64_t c : {1, 2, 3, 4, 5, 7, 8, 30}) {
+      for (const std::int64_t w : {1, 3, 7, 8, 9, 15, 16, 17, 33, 4099}) {
+        const Shape shape("nchw", {pick(random, {1, 2}), c, pick(random, {1, 3}), w});
+        for (const char* rows : {"n c h w", "n c h (w)~5", "n h c w"})
+          expect_same({rows, "n c/4 h w c%4", shape, from, DType::f32, {}, {}, {}}, random, pool);
+      }
+    }
+  }
+}
+
+// Where there are vectors of 64 bytes, which have all of them.
+TEST(ConvertCastMoves, AreChosen) {
+  const auto& moves = conversion::kernels().moves;
+  if (moves[static_cast<std::size_t>(conversion::Fast::u8)]
+           [static_cast<std::size_t>(conversion::Fast::f32)]
+               .spread == nullptr)
+    GTEST_SKIP() << "no such instruction set";
+  const Shape picture("nchw", {1, 3, 64, 64}), features("nchw", {1, 64, 14, 14});
+  const Case cases[] = {
+      {"n c h w", "n h w c", features, DType::f32, DType::u8, {}, {}, {}},
+      {"n h w c", "n c h w", features, DType::f32, DType::i8, {}, {}, {}},
+      {"n h w c", "n c/4 h w c%4", picture, DType::u8, DType::f32, {}, {}, {}},
+      {"n h w c", "n c/4 h w c%4", picture, DType::u8, DType::f32, {1, 2, 3}, {2}, Axis("c")},
+      {"n c/4 h w c%4", "n h w c", picture, DType::f32, DType::u8, {}, {}, {}},
+      {"n c h w", "n c/4 h w c%4", features, DType::f16, DType::f32, {}, {}, {}},
+      {"n h w c", "n c h w", picture, DType::u8, DType::f32, {1, 2, 3}, {2}, Axis("c")},
+  };
+  for (const Case& c : cases) {
+    EXPECT_NE(explained(c).find("in one step"), std::string::npos) << c.text() << explained(c);
+  }
+}
+
+}  // namespace
+}  // namespace stowage
