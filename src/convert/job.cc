@@ -412,7 +412,8 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
 /// A kernel that casts and moves at once, if there is one for this job, which moves `all` bytes.
 void choose_cast_move(Job& job, const CastMoves& moves, std::int64_t all) noexcept {
   constexpr std::int64_t kMostColumns = 4096;  // zero_bytes has as many
-  const std::int64_t pixels = most_of_streams(all) / (4 * job.dst_bytes) / kLine * kLine;
+  const std::int64_t pixels =
+      most_of_streams(all) / (job.a.n * std::max(job.src_bytes, job.dst_bytes)) / kLine * kLine;
   job.move = find_cast_move(job, moves);
   if (job.move == CastMove::none) return;
   if (job.move == CastMove::transpose) return choose_blocks(job, 0, most_of_panels(all));
