@@ -360,7 +360,8 @@ std::string Program::explain() const {
                 job.dst_bytes == 1 ? " byte" : " bytes");
     if (transposed && job.transpose->name == "transpose") {
       out += text("; ",
-                  job.tall ? std::string("a few columns at a time, for many crowd the L1 cache")
+                  job.staggered ? std::string("a few columns at a time, each a line behind those "
+                                              "before, for many in a line crowd the L1 cache")
                   : tuning_.streams > 0
                       ? std::string("as many far rows or columns at once as fill a line")
                       : std::string("all rows and columns of a block at once"),

@@ -79,6 +79,12 @@ std::int64_t most_of_panels(std::int64_t all) noexcept {
   return std::clamp(all / kPartOfAll, kLeastOfPanels, kMostOfPanels);
 }
 
+/// What a unit may touch that is walked along its diagonals, which are to be long.
+std::int64_t most_of_diagonals(std::int64_t all) noexcept {
+  constexpr std::int64_t kMost = 2097152, kPart = 4;
+  return std::clamp(all / kPart, kLeastOfPanels, kMost);
+}
+
 std::int64_t most_of_streams(std::int64_t all) noexcept {
   return std::clamp(all / kPartOfAll, kMostBytes, kMostOfStreams);
 }
@@ -116,22 +122,21 @@ void even_blocks(Chain& chain) noexcept {
 }
 
 /// Where the L1 does not hold a line of each of the columns that a line of the source goes to, but
-/// a line of each of so many rows that prefetchers follow a column: such rows, a few columns at a
-/// time, until all of their lines are done. Not where `all` bytes take much of the L3: panels meet
-/// each line once.
-bool choose_tall_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
-  constexpr std::int64_t kRows = 128, kMost = 131072, kPartOfL3 = 8;
+/// a line of each of the rows that are read until those columns are done. Not where `all` bytes
+/// take much of the L3: panels meet each line once.
+bool choose_staggered_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
+  constexpr std::int64_t kRows = 128, kPartOfL3 = 8;
   const Caches& caches = tuning.caches;
   const std::int64_t of_line = kLine / job.dst_bytes, distance = even_stride(job.b, &Loop::is),
                      columns = even_stride(job.a, &Loop::os);
-  job.tall = tuning.streams > 0 && job.dst_bytes == 4 && job.a.n >= 2 * of_line &&
-             job.b.n >= kRows && all <= caches.l3 / kPartOfL3 && distance != 0 && columns != 0 &&
-             crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
-             !crowds(caches.l1_span(), caches.l1_ways, distance, kRows);
-  if (!job.tall) return false;
-  job.b.block = kRows;
-  job.a.block = std::min(job.a.n, kMost / (kRows * job.dst_bytes));
-  even_blocks(job.a);
+  job.staggered = tuning.streams > 0 && job.dst_bytes == 4 && job.a.n >= 2 * of_line &&
+                  job.b.n >= kRows && all <= caches.l3 / kPartOfL3 && distance != 0 &&
+                  columns != 0 && crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
+                  !crowds(caches.l1_span(), caches.l1_ways, distance, kRows);
+  if (!job.staggered) return false;
+  job.a.block = std::min(job.a.n, kMaxEvenBlock);
+  job.b.block = std::clamp(most_of_panels(all) / (job.a.block * job.dst_bytes) / of_line * of_line,
+                           kRows, std::min(job.b.n, kMaxEvenBlock));
   return true;
 }
 
@@ -199,16 +204,21 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept 
   job.b.block = std::clamp<std::int64_t>(most / row, 1, job.b.n);
 }
 
-/// Columns so near each other that few of their lines crowd the L1 are walked to the last row.
-bool choose_long_columns(Job& job, std::int64_t most, const Tuning& tuning) noexcept {
+/// Rows and columns that both crowd the L1 are walked along their diagonals, the shorter side
+/// whole; rows farther apart than columns, few of whose lines crowd it, to the last one.
+bool choose_long_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
   const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os),
                      line = kLine / job.dst_bytes;
-  if (!job.whole_lines || rows < columns || job.b.n > kMaxEvenBlock ||
-      job.b.n * line * job.dst_bytes > most || !few_crowd(tuning.caches, columns))
+  const bool rows_far = rows >= columns, diagonal = both_crowd(tuning.caches, rows, columns, line);
+  if (!job.whole_lines || !(diagonal || (rows_far && few_crowd(tuning.caches, columns))))
     return false;
-  job.b.block = job.b.n;
-  job.a.block = std::min(job.a.n, most / (job.b.n * job.dst_bytes) / line * line);
-  even_blocks(job.a);
+  Chain &whole = rows_far ? job.b : job.a, &part = rows_far ? job.a : job.b;
+  const std::int64_t most = (diagonal ? most_of_diagonals(all) : most_of_panels(all)) /
+                            (whole.n * job.dst_bytes) / line * line;
+  if (whole.n > kMaxEvenBlock || most == 0) return false;
+  whole.block = whole.n;
+  part.block = std::min(part.n, most);
+  even_blocks(part);
   return true;
 }
 
@@ -394,7 +404,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   // do are repeated instead.
   if (!dense_columns(job)) grow_source(job.a, pool, job.src_bytes, 4 * kLine);
   if (!dense_rows(job)) grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
-  if (!cast && choose_tall_blocks(job, all, tuning)) return;
+  if (!cast && choose_staggered_blocks(job, all, tuning)) return;
   const bool panels = has_panels(job, cast, tuning);
   const std::int64_t line = kLine / job.dst_bytes;
   job.whole_lines = panels && job.dst_bytes >= kernels().least_of_line_squares && job.a.n >= line &&
@@ -403,7 +413,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
     choose_blocks(job, 0, most_of_streams(all));
     even_blocks(job.a);
     even_blocks(job.b);
-  } else if (!choose_long_columns(job, most_of_panels(all), tuning)) {
+  } else if (!choose_long_blocks(job, all, tuning)) {
     choose_blocks(job, cast ? cast_row(job, tuning) : 0, most_bytes(job, panels, all));
   }
   if (!cast) choose_repeats(job, pool, all);
@@ -530,7 +540,7 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
   out.parts = Parts::none;
   out.columns = 0;
   out.move = CastMove::none;
-  out.tall = false;
+  out.staggered = false;
   out.whole_lines = false;
   out.last_run = out.last_valid = 0;
   out.src = nest.src;

@@ -52,9 +52,9 @@ struct Job {
   /// Of a transposition: how many columns its kernel makes. More than a.n where rows have gaps
   /// behind them: what lies in the gaps becomes columns that are thrown away.
   std::int64_t columns;
-  /// Of a transposition: the columns of a line crowd the L1, so that units have many rows and are
-  /// walked down a few columns at a time.
-  bool tall;
+  /// Of a transposition: the columns of a line crowd the L1, so that a few columns are walked at a
+  /// time, each few of them lines behind those before.
+  bool staggered;
   /// Of a transposition: each line is loaded whole, once, so that rows may crowd the L1.
   bool whole_lines;
   bool fill;

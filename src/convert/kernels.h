@@ -53,7 +53,7 @@ struct TransposeBlock {
   const Tuning* tuning;
   std::int64_t row_offset = 0, col_offset = 0;  ///< of tables, in bytes
   bool copied = false;                          ///< the rows are a copy and in the cache
-  bool tall = false;                            ///< walked down a few columns at a time, see Job
+  bool staggered = false;                       ///< see Job
 
   const Byte* row(std::int64_t b) const {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b] + row_offset;
@@ -93,6 +93,17 @@ constexpr bool crowds(std::int64_t span, int ways, std::int64_t distance, std::i
 inline bool few_crowd(const Caches& caches, std::int64_t distance) {
   constexpr std::int64_t kFew = 64;
   return crowds(caches.l1_span(), caches.l1_ways, distance, kFew);
+}
+
+/// Whether the L1 holds a line of each of few rows as little as of few columns, and not even of as
+/// many as a square has on one of its sides.
+inline bool both_crowd(const Caches& caches, std::int64_t row_distance,
+                       std::int64_t column_distance, std::int64_t square) {
+  const auto crowd = [&](std::int64_t distance) {
+    return crowds(caches.l1_span(), caches.l1_ways, distance, square);
+  };
+  return few_crowd(caches, row_distance) && few_crowd(caches, column_distance) &&
+         (crowd(row_distance) || crowd(column_distance));
 }
 
 /// mean and norm of a row: none, the same for all, or one for each element.

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/checked.h"
 #include "convert/kernels_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -103,6 +104,45 @@ HWY_INLINE void columns_down(const Byte* from, std::int64_t distance, Byte* firs
   } else {
     move(na - kL, all);
   }
+}
+
+/// A line of rows by a tile of columns.
+template <int E, int kB, Writing kWriting>
+HWY_INLINE void line_of_tiles(const Byte* from, std::int64_t distance, Byte* to,
+                              std::int64_t stride) {
+  tiles_down<E, kB, kWriting, 16 / E, EvenRows<16 / E> >(from, distance, to, stride,
+                                                         kLine / (kB * 16));
+}
+
+/// All columns of as many rows as fill whole lines, a few columns at a time: each few of them a
+/// line behind those before, so that lines at equal places of many columns, which fall into the
+/// same sets of the cache, are not written at the same time. Returns how many rows that were.
+template <int E, int kB, Writing kWriting>
+HWY_NOINLINE std::int64_t staggered(const TransposeBlock& t) {
+  constexpr std::int64_t kL = 16 / E, kRows = kLine / E;
+  constexpr std::int64_t kMost = 4 * kLine / E;  // columns whose lines the L1 holds of so many rows
+  const std::int64_t distance = t.row_stride, stride = t.col_stride, lines = t.nb / kRows;
+  const std::int64_t back_from = 16 - kRows * distance, back_to = kL * stride - kLine;
+  const std::int64_t columns = round_up(ceil_div(t.na, ceil_div(t.na, kMost)), kL);
+  for (std::int64_t a = 0; lines > 0 && a < t.na; a += columns) {
+    const std::int64_t few = std::min(columns, t.na - a) / kL;
+    const Byte* const from = t.rows[0] + a * E;
+    Byte* const to = t.cols[0] + a * stride;
+    for (std::int64_t step = 0; step < lines + few - 1; ++step) {
+      std::int64_t k = std::max<std::int64_t>(step - lines + 1, 0);
+      const std::int64_t end = std::min(few, step + 1);
+      const Byte* p = from + step * kRows * distance + k * back_from;
+      Byte* q = to + step * kLine + k * back_to;
+      for (; k < end; ++k, p += back_from, q += back_to)
+        line_of_tiles<E, kB, kWriting>(p, distance, q, stride);
+    }
+  }
+  if (t.na % kL != 0) {
+    const std::int64_t a = t.na - kL;
+    tiles_down<E, kB, kWriting, kL, EvenRows<kL> >(
+        t.rows[0] + a * E, distance, t.cols[0] + a * stride, stride, lines * kLine / (kB * 16));
+  }
+  return lines * kRows;
 }
 
 /// All whole bands of kB * 16 / E rows, `bands` of them at a time, but one tile of columns after

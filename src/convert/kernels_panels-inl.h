@@ -303,6 +303,28 @@ HWY_NOINLINE void along_rows(Place from, Byte* to, std::int64_t rows, std::int64
   }
 }
 
+/// All rows and columns, along the diagonals of squares: lines at equal places of many rows, or of
+/// many columns, fall into the same sets of the caches, and no two squares of a diagonal share a
+/// place. Squares at the ends overlap those before where they must.
+template <int E, Writing kWriting, bool kWhole>
+HWY_NOINLINE void along_diagonals(const EvenPlace<16 / E>& first, Byte* to, std::int64_t columns,
+                                  std::int64_t rows, std::int64_t stride) {
+  constexpr std::int64_t kColumns = kLineColumns<E>, kRows = kLineRows<E>;
+  const std::int64_t wide = ceil_div(columns, kColumns), tall = ceil_div(rows, kRows);
+  for (std::int64_t diagonal = 0; diagonal < wide; ++diagonal) {
+    std::int64_t column = diagonal;
+    for (std::int64_t row = 0; row < tall; ++row) {
+      const std::int64_t a = std::min(column * kColumns, columns - kColumns),
+                         b = std::min(row * kRows, rows - kRows);
+      EvenPlace<16 / E> from = first;
+      from.skip_columns(a * E);
+      from.skip_rows(b);
+      fill_lines<E, kWriting, kWhole>(from, to + a * stride + b * E, stride);
+      column = (column == 0 ? wide : column) - 1;
+    }
+  }
+}
+
 /// kB * 16 / E rows by the columns of a square: what is left behind squares.
 template <int E, int kB, Writing kWriting, class Place>
 HWY_NOINLINE void rest_of_rows(Place from, Byte* to, std::int64_t stride) {
@@ -354,7 +376,7 @@ void panels_of_table(const TransposeBlock& t) {
 /// Whether `panels` pay. Without vectors of whole lines: columns near each other, or by whole lines
 /// apart, so that no store is in two lines that are both still to come, and farther than rows.
 inline bool for_panels(const TransposeBlock& t) {
-  if (t.col_stride == 0 || t.copied || t.tall) return false;
+  if (t.col_stride == 0 || t.copied || t.staggered) return false;
   return kBlocks == 4 || t.col_stride <= kNear / 2 ||
          (t.col_stride % kLine == 0 && t.row_stride <= t.col_stride);
 }
@@ -465,6 +487,9 @@ void panels(const TransposeBlock& t) {
     return panels<E, kWriting, false>(t, AnyPlace<16 / E>{t.rows, t.row_offset});
   const EvenPlace<16 / E> first{t.rows[0], t.row_stride};
   if constexpr (kBlocks == 4 && E >= 4) {
+    if (kWriting != Writing::stream && t.row_stride % kLine == 0 &&
+        both_crowd(t.tuning->caches, t.row_stride, t.col_stride, kLineRows<E>))
+      return along_diagonals<E, kWriting, true>(first, t.cols[0], t.na, t.nb, t.col_stride);
     if (for_whole_lines<E>(t)) return panels<E, kWriting, true>(t, first);
   }
   panels<E, kWriting, false>(t, first);

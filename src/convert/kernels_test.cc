@@ -330,7 +330,7 @@ TEST(ConversionTuning, ColumnsThatCrowdTheL1) {
   Options options;
   options.tuning.streams = 16;
   options.tuning.caches = Caches{};
-  const auto tall = [&](std::int64_t channels, std::int64_t side) {
+  const auto staggered = [&](std::int64_t channels, std::int64_t side) {
     const Shape shape("nchw", {1, channels, side, side});
     const Mapping src(Layout::parse("n h w c"), shape, 4), dst(Layout::parse("n c h w"), shape, 4);
     Guarded in(src.bytes(), true), got(dst.bytes(), true);
@@ -343,12 +343,12 @@ TEST(ConversionTuning, ColumnsThatCrowdTheL1) {
     return move.explain().find("a few columns at a time") != std::string::npos;
   };
   for (const std::int64_t channels : {32, 48, 50, 64, 96, 160})
-    EXPECT_TRUE(tall(channels, 64)) << channels;
-  EXPECT_FALSE(tall(16, 64));   // a line of the source
-  EXPECT_FALSE(tall(128, 64));  // rows crowd it too
-  EXPECT_FALSE(tall(64, 63));   // columns are spread over all sets
+    EXPECT_TRUE(staggered(channels, 64)) << channels;
+  EXPECT_FALSE(staggered(16, 64));   // a line of the source
+  EXPECT_FALSE(staggered(128, 64));  // rows crowd it too
+  EXPECT_FALSE(staggered(64, 63));   // columns are spread over all sets
   options.tuning.caches.l3 = 4 << 20;
-  EXPECT_FALSE(tall(64, 64));  // much of the L3
+  EXPECT_FALSE(staggered(64, 64));  // much of the L3
 }
 
 }  // namespace

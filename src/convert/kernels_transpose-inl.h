@@ -323,6 +323,11 @@ void bands(const TransposeBlock& t) {
                  : squares<E, Writing::ahead>(t);
   }
   std::int64_t b = 0;
+  if constexpr (kB == kBlocks && E == 4) {
+    if (t.staggered && t.na >= kL)
+      b = t.tuning->prefetch_for_write ? staggered<E, kB, Writing::ahead>(t)
+                                       : staggered<E, kB, Writing::plain>(t);
+  }
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (kB == kBlocks && E < 4) {
     if (t.tuning->streams > 0 && for_spare_columns<E>(t))
@@ -340,9 +345,9 @@ void bands(const TransposeBlock& t) {
                                      : columns_first<E, kB, Writing::plain, Rows>(t, few);
   }
   const bool crowd =
-      t.tall || (E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na);
+      (E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na);
   // Beyond L2 it is worth more to read each line once, if there are several in a row.
-  const bool once = t.size > Size::small && !t.tall && !t.copied && E >= 4 && t.na * E >= 128;
+  const bool once = t.size > Size::small && !t.copied && E >= 4 && t.na * E >= 128;
   if (b == 0 && even && crowd && !once && !crowded(t.row_stride, kL * kB))
     b = t.na % kL == 0 && can_stream(t, t.cols[0], kB * 16)
             ? columns_first<E, kB, Writing::stream>(t, t.nb)

@@ -45,7 +45,7 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
   block_.cols = columns_;
   block_.size = job.parts == Parts::columns ? Size::small : size;
   block_.tuning = inner_.tuning = &tuning;
-  block_.tall = job.tall;
+  block_.staggered = job.staggered;
   inner_.size = Size::small;
   even_ = !is_cast && job.kind == Kind::transpose && job.parts == Parts::none &&
           job.columns == job.a.block && job.across.n == 1 && job.row_stride != 0 &&
