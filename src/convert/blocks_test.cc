@@ -129,5 +129,24 @@ TEST(Convert, RaggedRows) {
   conversion::use_instruction_set(0);
 }
 
+// Rows and columns at powers of two: their lines crowd the L1 on both sides, or on one.
+TEST(Convert, RowsAndColumnsThatCrowdTheCaches) {
+  Random random(41);
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    conversion::use_instruction_set(target);
+    for (const DType dtype : {DType::f32, DType::f64, DType::f16}) {
+      for (const char* from : {"a (b)~1024", "a (b)~512", "a (b)~48"}) {
+        for (const char* to : {"b (a)~1024", "b (a)~512", "b (a)~80"}) {
+          const Shape shape("ab", {pick(random, {63, 64, 70, 129, 300}),
+                                   pick(random, {31, 32, 47, 66, 130, 257})});
+          EXPECT_EQ(difference({from, to, shape, dtype, dtype, {}, {}, {}}, random, nullptr), "")
+              << target;
+        }
+      }
+    }
+  }
+  conversion::use_instruction_set(0);
+}
+
 }  // namespace
 }  // namespace stowage
