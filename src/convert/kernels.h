@@ -54,6 +54,7 @@ struct TransposeBlock {
   std::int64_t row_offset = 0, col_offset = 0;  ///< of tables, in bytes
   bool copied = false;                          ///< the rows are a copy and in the cache
   bool staggered = false;                       ///< see Job
+  bool one_piece = false;  ///< columns of a table are one piece of memory from the first on
 
   const Byte* row(std::int64_t b) const {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b] + row_offset;

@@ -274,12 +274,15 @@ HWY_NOINLINE void along_columns(Place from, Byte* to, std::int64_t columns, std:
   }
 }
 
-/// The same to columns at any place, from byte `offset` of them on.
+/// The same to columns at any place, from byte `offset` of them on. As many lines from `ahead` on
+/// as are written are prefetched, if it is not null.
 template <int E, Writing kWriting, class Place>
-HWY_NOINLINE void along_table(Place from, Byte* const* columns, std::int64_t offset,
-                              std::int64_t n) {
+HWY_NOINLINE void along_table(Place from, Byte* const* columns, std::int64_t offset, std::int64_t n,
+                              const Byte* ahead) {
   constexpr std::int64_t kN = kLineColumns<E>;
   for (;;) {
+    for (std::int64_t line = 0; ahead != nullptr && line < kN; ++line, ahead += kLine)
+      prefetch_for_write(ahead);
     square_to<E, kWriting>(from.rows(), AnyColumns{columns, offset});
     n -= kN;
     if (n <= 0) return;
@@ -359,11 +362,15 @@ void all_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stri
 /// Columns at any place: all of them by the rows of a square, before the next rows.
 template <int E, Writing kWriting, class Place>
 void panels_of_table(const TransposeBlock& t, const Place& first) {
+  // Hardware prefetchers lose their way where one piece is written in any order.
+  const Byte* const ahead = t.one_piece && t.nb == kLineRows<E>
+                                ? t.column(0) + round_up(t.na / 2, kLineColumns<E>) * kLine
+                                : nullptr;
   for (std::int64_t next = 0; next < t.nb; next += kLineRows<E>) {
     const std::int64_t b = std::min(next, t.nb - kLineRows<E>);
     Place from = first;
     from.skip_rows(b);
-    along_table<E, kWriting>(from, t.cols, t.col_offset + b * E, t.na);
+    along_table<E, kWriting>(from, t.cols, t.col_offset + b * E, t.na, ahead);
   }
 }
 
