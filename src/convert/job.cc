@@ -86,7 +86,7 @@ std::int64_t most_of_diagonals(std::int64_t all) noexcept {
 }
 
 std::int64_t most_of_streams(std::int64_t all) noexcept {
-  return std::clamp(all / kPartOfAll, kMostBytes, kMostOfStreams);
+  return std::clamp(all / kPartOfAll, kLeastOfPanels, kMostOfStreams);
 }
 
 /// How far apart the iterations of a chain are, 0 where that differs.
@@ -455,9 +455,12 @@ void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
 void choose_kernels(Job& job, bool cast) noexcept {
   const Kernels& table = kernels();
   job.copy_run = job.kind == Kind::strided ? job.dst_bytes : job.a.block * job.dst_bytes;
+  const bool padded = job.kind == Kind::copy && job.a.block == job.a.n;
+  job.copy_valid = padded ? job.a.valid * job.dst_bytes : job.copy_run;
   job.copy_across = job.kind == Kind::copy ? job.across.valid : 1;
   CopyBlock copy{};
-  copy.run = copy.valid = job.copy_run;
+  copy.run = job.copy_run;
+  copy.valid = job.copy_valid;
   copy.across = job.copy_across;
   copy.last_run = job.last_run;
   copy.last_valid = job.last_valid;
@@ -468,8 +471,11 @@ void choose_kernels(Job& job, bool cast) noexcept {
   const bool first = cast && job.src_bytes <= job.dst_bytes;  // into scratch, then cast
   const bool gaps = job.columns > job.a.n;
   if (!gaps) job.columns = job.a.block;
+  // Rows without a source among the others make a table of all.
+  const bool some_zero = job.b.valid < job.b.n && job.b.block == job.b.n;
   job.row_stride = cast && !first             ? job.a.block * job.dst_bytes
                    : job.parts == Parts::rows ? job.columns * job.src_bytes
+                   : some_zero                ? 0
                                               : even_stride(job.b, &Loop::is);
   job.col_stride = first                         ? job.b.block * job.src_bytes
                    : job.parts == Parts::columns ? job.b.n * job.dst_bytes

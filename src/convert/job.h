@@ -72,8 +72,8 @@ struct Job {
   const TransposeKernel* transpose;
   const CopyKernel* copy;
   std::int64_t row_stride, col_stride;
-  std::int64_t copy_run, copy_across;  ///< likewise of a copy
-  CastMove move;                       ///< of a cast
+  std::int64_t copy_run, copy_valid, copy_across;  ///< likewise of a copy
+  CastMove move;                                   ///< of a cast
   int step_count;
   std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
   std::int64_t units;

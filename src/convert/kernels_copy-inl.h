@@ -192,6 +192,42 @@ void copy_pieces(const CopyBlock& c, std::int64_t rows, const Byte* mask) {
   }
 }
 
+#if HWY_TARGET <= HWY_AVX3
+/// Runs of 16 bytes without a gap behind each other, of which a vector of the source holds what
+/// four need: its words go where those runs are, bytes to their places there. Returns how many are
+/// done.
+HWY_INLINE std::int64_t spread_pieces(const CopyBlock& c, std::int64_t rows) {
+  const std::int64_t is = c.is;
+  alignas(64) std::int32_t words[16];
+  alignas(64) Byte order[64];
+  for (int k = 0; k < 4; ++k) {
+    const auto at = static_cast<int>(k * is);
+    for (int i = 0; i < 4; ++i) words[4 * k + i] = std::min(at / 4 + i, 15);
+    for (int i = 0; i < 16; ++i)
+      order[16 * k + i] = i < c.valid ? static_cast<Byte>(at % 4 + i) : Byte{0x80};
+  }
+  const __m512i gather = _mm512_load_si512(words), spread = _mm512_load_si512(order);
+  const bool asked = c.tuning->prefetch_for_write;
+  const std::int64_t room = c.src_end - c.src - 64,
+                     safe = room < 0 ? 0 : std::min(rows, room / is + 4);
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  std::int64_t r = 0;
+  for (; r + 4 <= safe; r += 4, from += 4 * is, to += 64) {
+    if (asked) prefetch_for_write(to + 512);
+    const __m512i x = _mm512_permutexvar_epi32(gather, _mm512_loadu_si512(from));
+    _mm512_storeu_si512(to, _mm512_shuffle_epi8(x, spread));
+  }
+  return r;
+}
+
+/// Whether four such runs are in one vector of the source, and each of them in four of its words.
+inline bool for_spread_pieces(const CopyBlock& c) {
+  const std::int64_t most_within = c.is % 4 == 0 ? 0 : c.is % 2 == 0 ? 2 : 3;
+  return c.is > 0 && 3 * c.is + c.valid <= 64 && most_within + c.valid <= 16;
+}
+#endif
+
 /// As copy_pieces for one piece, where the runs follow each other without a gap: a vector of them
 /// at once.
 HWY_INLINE void copy_dense_pieces(const CopyBlock& c, std::int64_t rows, const Byte* mask) {
@@ -213,6 +249,12 @@ HWY_INLINE void copy_dense_pieces(const CopyBlock& c, std::int64_t rows, const B
       from += kBlocks * is;
     }
   }
+#if HWY_TARGET <= HWY_AVX3
+  if (r == 0 && for_spread_pieces(c)) {
+    r = spread_pieces(c, rows);
+    to += r * 16;
+  }
+#endif
   EvenRows<1> from(c.src + r * is, is);
   for (; r + kBlocks <= rows; r += kBlocks, to += 16 * kBlocks) {
     if (asked) prefetch_for_write(to + 512);

@@ -231,8 +231,8 @@ void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexc
 
 void UnitRunner::copy_rows(CopyBlock block) noexcept {
   block.tuning = block_.tuning;
-  const bool whole =
-      block.run == job_.copy_run && block.valid == block.run && block.across == job_.copy_across;
+  const bool whole = block.run == job_.copy_run && block.valid == job_.copy_valid &&
+                     block.across == job_.copy_across;
   (whole ? *job_.copy : choose(kernels_, block)).run(block);
 }
 
