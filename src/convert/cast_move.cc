@@ -35,7 +35,7 @@ bool fits_interleave(const Job& job) noexcept {
 
 /// Rows and columns, neither of them few.
 bool fits_transpose(const Job& job) noexcept {
-  constexpr std::int64_t kLeast = 16;
+  constexpr std::int64_t kLeast = 32;
   return job.b.valid == job.b.n && std::min(job.a.n, job.b.n) >= kLeast;
 }
 

@@ -105,12 +105,16 @@ void narrow_transposed(const TransposeBlock& t) {
     }
     if (whole > 0) bands<4, kBlocks>(moved);
     if (nb % 4 == 0) return;
-    const Byte* last[4];
-    for (std::int64_t k = 0; k < 4; ++k)
-      last[k] = t.row(b + std::min(4 * whole + k, nb - 1)) + 4 * a;
-    words_of_four<T>(last[0], last[1], last[2], last[3], na, words);
+    if (nb >= 4) {  // once more what the last of them overlaps
+      cast(a, b + nb - 4, 1);
+      for (std::int64_t k = 0; k < na; ++k) std::memcpy(moved.column(k) + nb - 4, words + 4 * k, 4);
+      return;
+    }
+    const Byte* rows[4];
+    for (std::int64_t k = 0; k < 4; ++k) rows[k] = t.row(b + std::min(k, nb - 1)) + 4 * a;
+    words_of_rows<T>(AnyPlace<1>{rows, 0}, 1, na, words);
     for (std::int64_t k = 0; k < na; ++k)
-      std::memcpy(moved.column(k) + 4 * whole, words + 4 * k, static_cast<std::size_t>(nb % 4));
+      std::memcpy(moved.column(k), words + 4 * k, static_cast<std::size_t>(nb));
   };
   if (t.row_stride == 0 || t.row_stride > t.col_stride) {
     for (std::int64_t b = 0; b < t.nb; b += kPieceRows) {
