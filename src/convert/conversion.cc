@@ -61,7 +61,6 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
       src_dtype_(src_dtype),
       dst_dtype_(dst_dtype) {
   set_map(map, src, dst);
-  // Source and destination do not fit into the L2 together.
   const auto large_from = static_cast<std::size_t>(2 * tuning_.caches.l2);
   const auto huge_from = options.huge_from.value_or(static_cast<std::size_t>(tuning_.huge_from()));
   size_ = dst_size_ >= huge_from    ? Size::huge

@@ -204,12 +204,13 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept 
   job.b.block = std::clamp<std::int64_t>(most / row, 1, job.b.n);
 }
 
-/// Rows and columns that both crowd the L1 are walked along their diagonals, the shorter side
-/// whole; rows farther apart than columns, few of whose lines crowd it, to the last one.
+/// Rows and columns that both crowd the L1 are walked along their diagonals, all of those that are
+/// farther apart; rows farther apart than columns, few of whose lines crowd it, to the last one.
 bool choose_long_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
   const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os),
                      line = kLine / job.dst_bytes;
-  const bool rows_far = rows >= columns, diagonal = both_crowd(tuning.caches, rows, columns, line);
+  const bool rows_far = rows >= columns,
+             diagonal = rows != 0 && both_crowd(tuning.caches, rows, columns, line);
   if (!job.whole_lines || !(diagonal || (rows_far && few_crowd(tuning.caches, columns))))
     return false;
   Chain &whole = rows_far ? job.b : job.a, &part = rows_far ? job.a : job.b;

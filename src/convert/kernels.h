@@ -96,8 +96,8 @@ inline bool few_crowd(const Caches& caches, std::int64_t distance) {
   return crowds(caches.l1_span(), caches.l1_ways, distance, kFew);
 }
 
-/// Whether the L1 holds a line of each of few rows as little as of few columns, and not even of as
-/// many as a square has on one of its sides.
+/// Whether lines of few rows crowd the L1, lines of few columns do, and those of the rows or of the
+/// columns of one square.
 inline bool both_crowd(const Caches& caches, std::int64_t row_distance,
                        std::int64_t column_distance, std::int64_t square) {
   const auto crowd = [&](std::int64_t distance) {
