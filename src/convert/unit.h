@@ -68,6 +68,7 @@ class UnitRunner {
   void cast_then_transpose(const Unit& unit) noexcept;
   void split(const Unit& unit) noexcept;
   void spread(const Unit& unit, const Byte* src, Byte* dst, std::int64_t pixels) noexcept;
+  void press(const Byte* src, Byte* dst, std::int64_t pixels, std::int64_t channels) noexcept;
   PixelRun pixel_run(const Byte* src, std::int64_t n, std::int64_t channels) const noexcept;
   void cast_copy(const Unit& unit, const Byte* src, Byte* dst, std::int64_t rows, std::int64_t na,
                  std::int64_t valid) noexcept;

@@ -128,13 +128,21 @@ void UnitRunner::spread(const Unit& unit, const Byte* src, Byte* dst,
   cast_.moves().spread(run);
 }
 
+/// And back. Behind the last pixel's channels the source may end.
+void UnitRunner::press(const Byte* src, Byte* dst, std::int64_t pixels,
+                       std::int64_t channels) noexcept {
+  constexpr std::int64_t kQuad = 4 * sizeof(float);
+  const std::int64_t quads = std::min(pixels, (src_end_ - src) / kQuad);
+  cast_.moves().press(reinterpret_cast<const float*>(src), dst, quads, static_cast<int>(channels));
+  if (quads < pixels)
+    cast_(src + quads * kQuad, dst + quads * channels * job_.dst_bytes, channels, {});
+}
+
 /// `rows` runs of na elements, of which the first `valid` have a source and the others become zero.
 void UnitRunner::cast_copy(const Unit& unit, const Byte* src, Byte* dst, std::int64_t rows,
                            std::int64_t na, std::int64_t valid) noexcept {
   if (job_.move == CastMove::spread) return spread(unit, src, dst, rows);
-  if (job_.move == CastMove::press)
-    return cast_.moves().press(reinterpret_cast<const float*>(src), dst, rows,
-                               static_cast<int>(na));
+  if (job_.move == CastMove::press) return press(src, dst, rows, na);
   const std::int64_t is = stride_of(job_.b, &Loop::is), os = stride_of(job_.b, &Loop::os),
                      run = na * job_.dst_bytes, pitch = is / job_.src_bytes,
                      longest =
