@@ -8,6 +8,7 @@
 #include "convert/cast_move.h"
 #include "convert/kernels.h"
 #include "convert/pool.h"
+#include "convert/walk.h"
 
 namespace stowage::conversion {
 namespace {
@@ -469,6 +470,7 @@ void choose_kernels(Job& job, bool cast) noexcept {
   job.transpose = nullptr;
   job.row_stride = job.col_stride = 0;
   if (job.kind != Kind::transpose) return;
+  job.one_piece = job.a.block == job.a.n && is_one_piece(job.a, job.b.block * job.dst_bytes);
   const bool first = cast && job.src_bytes <= job.dst_bytes;  // into scratch, then cast
   const bool gaps = job.columns > job.a.n;
   if (!gaps) job.columns = job.a.block;
@@ -547,8 +549,7 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
   out.parts = Parts::none;
   out.columns = 0;
   out.move = CastMove::none;
-  out.staggered = false;
-  out.whole_lines = false;
+  out.staggered = out.whole_lines = out.one_piece = false;
   out.last_run = out.last_valid = 0;
   out.src = nest.src;
   out.dst = nest.dst;

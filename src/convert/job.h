@@ -57,6 +57,8 @@ struct Job {
   bool staggered;
   /// Of a transposition: each line is loaded whole, once, so that rows may crowd the L1.
   bool whole_lines;
+  /// Of a transposition: the columns of a block are one piece of memory, in any order.
+  bool one_piece;
   bool fill;
   int src_bytes, dst_bytes;  ///< of an element; equal and wider than a scalar where runs are short
   std::int64_t src, dst, param;

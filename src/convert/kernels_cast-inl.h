@@ -218,8 +218,7 @@ HWY_INLINE ByteVec packed_four(const FloatVec (&v)[4]) {
 
 /// The same one after the other.
 template <class T>
-HWY_INLINE void pack_four(const FloatVec (&v)[4], T* p) {
-  const hn::ScalableTag<std::uint8_t> d;
+HWY_INLINE ByteVec ordered_four(const FloatVec (&v)[4]) {
   ByteVec mixed = packed_four<T>(v);
 #if HWY_TARGET <= HWY_AVX3
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -228,7 +227,7 @@ HWY_INLINE void pack_four(const FloatVec (&v)[4], T* p) {
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   mixed = ByteVec{_mm256_permutevar8x32_epi32(mixed.raw, order)};
 #endif
-  hn::StoreU(mixed, d, reinterpret_cast<std::uint8_t*>(p));
+  return mixed;
 }
 
 /// The same as words of one of each vector.
@@ -319,7 +318,10 @@ struct Narrow {
 
   HWY_INLINE void store_four(const FloatVec (&v)[4], T* p) const {
 #if STOWAGE_PACKS_FOUR
-    if constexpr (sizeof(T) == 1) return pack_four(v, p);
+    if constexpr (sizeof(T) == 1) {
+      const hn::ScalableTag<std::uint8_t> d;
+      return hn::StoreU(ordered_four<T>(v), d, reinterpret_cast<std::uint8_t*>(p));
+    }
 #endif
     for (int j = 0; j < 4; ++j, p += hn::Lanes(FloatTag())) store(v[j], p);
   }

@@ -26,19 +26,16 @@ template <int kRun>
 std::int64_t press_runs(const CopyBlock& c) {
   const hn::FixedTag<Byte, 16> d;
   const std::int64_t is = c.is, at_once = 16 / is, rows = c.rows;
-  alignas(16) Byte order[16];
-  for (std::int64_t i = 0; i < 16; ++i)
-    order[i] = static_cast<Byte>(i < at_once * kRun ? i / kRun * is + i % kRun : 0x80);
-  const auto press = hn::Load(d, order);
+  const auto press = hn::LoadU(d, order_of_pieces<Byte, 16>(kRun, is, kRun).data());
   const Byte* from = c.src;
   Byte* to = c.dst;
   std::int64_t r = 0;
 #if HWY_TARGET <= HWY_AVX3
   if (16 % is == 0 && at_once * kRun % 4 == 0) {  // four times as many, their words moved together
-    const int words = static_cast<int>(at_once) * kRun / 4;
-    alignas(64) std::int32_t places[16];
-    for (int i = 0; i < 16; ++i) places[i] = i < 4 * words ? i / words * 4 + i % words : 0;
-    const __m512i gather = _mm512_load_si512(places), each = _mm512_broadcast_i32x4(press.raw);
+    const std::int64_t words = at_once * kRun / 4;
+    const auto places = order_of_pieces<std::int32_t, 16>(words, 4, words);
+    const __m512i gather = _mm512_loadu_si512(places.data()),
+                  each = _mm512_broadcast_i32x4(press.raw);
     for (; (rows - r) * kRun >= 64 && c.src_end - from >= 64; r += 4 * at_once) {
       const __m512i pressed = _mm512_shuffle_epi8(_mm512_loadu_si512(from), each);
       _mm512_storeu_si512(to, _mm512_permutexvar_epi32(gather, pressed));
@@ -238,10 +235,8 @@ HWY_INLINE void copy_dense_pieces(const CopyBlock& c, std::int64_t rows, const B
   Byte* to = c.dst;
   std::int64_t r = 0;
   if (is == c.valid && kBlocks * c.valid <= 16) {  // one load holds all of them
-    alignas(64) Byte order[16 * kBlocks];
-    for (int i = 0; i < 16 * kBlocks; ++i)
-      order[i] = i % 16 < c.valid ? static_cast<Byte>(i / 16 * c.valid + i % 16) : Byte{0x80};
-    const auto spread = hn::Load(d, order);
+    const auto order = order_of_pieces<Byte, 16 * kBlocks>(c.valid, c.valid, 16);
+    const auto spread = hn::LoadU(d, order.data());
     const Byte* from = c.src;
     for (; r + kBlocks <= rows; r += kBlocks, to += 16 * kBlocks) {
       if (asked) prefetch_for_write(to + 512);
@@ -426,14 +421,9 @@ inline bool near_words(const CopyBlock& c) {
 /// the destination: as many as fill a vector at once. Returns how many are done.
 std::int64_t copy_near_words(const CopyBlock& c) {
   const TileTag<1, kBlocks> d;
-  const std::int64_t run = c.run, valid = c.valid, is = c.is, words = 16 / run;
-  alignas(16) Byte order[16];
-  std::memset(order, 0x80, sizeof order);
-  for (std::int64_t word = 0; word < words; ++word) {
-    for (std::int64_t i = 0; i < valid; ++i)
-      order[word * run + i] = static_cast<Byte>(word * is + i);
-  }
-  const auto spread = hn::LoadDup128(d, order);
+  const std::int64_t is = c.is, words = 16 / c.run;
+  const auto order = order_of_pieces<Byte, 16>(c.valid, is, c.run);
+  const auto spread = hn::LoadDup128(d, order.data());
   const std::int64_t safe = rows_with_room(c, 16);
   const bool asked = c.tuning->prefetch_for_write;
   EvenRows<1> from(c.src, words * is);

@@ -309,7 +309,7 @@ HWY_NOINLINE void along_rows(Place from, Byte* to, std::int64_t rows, std::int64
 /// All rows and columns, along the diagonals of squares: lines at equal places of many rows, or of
 /// many columns, fall into the same sets of the caches, and no two squares of a diagonal share a
 /// place. Squares at the ends overlap those before where they must.
-template <int E, Writing kWriting, bool kWhole>
+template <int E, Writing kWriting>
 HWY_NOINLINE void along_diagonals(const EvenPlace<16 / E>& first, Byte* to, std::int64_t columns,
                                   std::int64_t rows, std::int64_t stride) {
   constexpr std::int64_t kColumns = kLineColumns<E>, kRows = kLineRows<E>;
@@ -322,7 +322,7 @@ HWY_NOINLINE void along_diagonals(const EvenPlace<16 / E>& first, Byte* to, std:
       EvenPlace<16 / E> from = first;
       from.skip_columns(a * E);
       from.skip_rows(b);
-      fill_lines<E, kWriting, kWhole>(from, to + a * stride + b * E, stride);
+      fill_lines<E, kWriting, true>(from, to + a * stride + b * E, stride);
       column = (column == 0 ? wide : column) - 1;
     }
   }
@@ -496,7 +496,7 @@ void panels(const TransposeBlock& t) {
   if constexpr (kBlocks == 4 && E >= 4) {
     if (kWriting != Writing::stream && t.row_stride % kLine == 0 &&
         both_crowd(t.tuning->caches, t.row_stride, t.col_stride, kLineRows<E>))
-      return along_diagonals<E, kWriting, true>(first, t.cols[0], t.na, t.nb, t.col_stride);
+      return along_diagonals<E, kWriting>(first, t.cols[0], t.na, t.nb, t.col_stride);
     if (for_whole_lines<E>(t)) return panels<E, kWriting, true>(t, first);
   }
   panels<E, kWriting, false>(t, first);

@@ -22,37 +22,13 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// Of four pixels of so many channels, byte c of pixel k as byte 4 * k + c; 0x80 makes a zero.
-constexpr std::array<Byte, 16> quad_order(int channels) {
-  std::array<Byte, 16> out{};
-  for (int i = 0; i < 16; ++i)
-    out[static_cast<std::size_t>(i)] =
-        i % 4 < channels ? static_cast<Byte>(i / 4 * channels + i % 4) : Byte{0x80};
-  return out;
-}
-
-/// And back.
-constexpr std::array<Byte, 16> pixel_order(int channels) {
-  std::array<Byte, 16> out{};
-  for (int i = 0; i < 16; ++i)
-    out[static_cast<std::size_t>(i)] =
-        i < 4 * channels ? static_cast<Byte>(i / channels * 4 + i % channels) : Byte{0x80};
-  return out;
-}
-
-inline constexpr std::array<std::array<Byte, 16>, 4> kQuadOrders = {quad_order(1), quad_order(2),
-                                                                    quad_order(3), quad_order(4)},
-                                                     kPixelOrders = {pixel_order(1), pixel_order(2),
-                                                                     pixel_order(3),
-                                                                     pixel_order(4)};
-
 /// Pixels of interleaved bytes into quads.
 inline void spread_pixels(const PixelRun& run) {
   constexpr std::int64_t kStep = 4;
   const auto channels = static_cast<std::size_t>(run.channels);
   const std::size_t piece = kStep * channels;
-  const __m128i order =
-      _mm_loadu_si128(reinterpret_cast<const __m128i*>(kQuadOrders[channels - 1].data()));
+  const auto places = order_of_pieces<Byte, 16>(run.channels, run.channels, 4);
+  const __m128i order = _mm_loadu_si128(reinterpret_cast<const __m128i*>(places.data()));
   float means[4] = {}, norms[4] = {};
   std::copy_n(run.mean, channels, means);
   std::copy_n(run.norm, channels, norms);
@@ -85,18 +61,16 @@ void press_quads(const float* from, Byte* to, std::int64_t n, int channels) {
   using T = typename Stored<kType>::Type;
   constexpr std::int64_t kStep = 16;
   const FloatTag d;
-  const __m512i order = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(
-      kPixelOrders[static_cast<std::size_t>(channels) - 1].data())));
   // Words of four pixels each are next to each other in a quarter, then in all.
-  alignas(64) std::int32_t places[16] = {};
-  for (int i = 0; i < 4 * channels; ++i) places[i] = i / channels * 4 + i % channels;
-  const __m512i dense = _mm512_load_si512(places);
-  const __m512i quarters = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const auto bytes = order_of_pieces<Byte, 16>(channels, 4, channels);
+  const auto words = order_of_pieces<std::int32_t, 16>(channels, 4, channels);
+  const __m512i order = _mm512_broadcast_i32x4(
+                    _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes.data()))),
+                dense = _mm512_loadu_si512(words.data());
   const auto pixels = [&](const float* p) HWY_ATTR {
     const FloatVec v[4] = {hn::LoadU(d, p), hn::LoadU(d, p + 16), hn::LoadU(d, p + 32),
                            hn::LoadU(d, p + 48)};
-    const __m512i bytes = _mm512_permutexvar_epi32(quarters, packed_four<T>(v).raw);
-    return _mm512_permutexvar_epi32(dense, _mm512_shuffle_epi8(bytes, order));
+    return _mm512_permutexvar_epi32(dense, _mm512_shuffle_epi8(ordered_four<T>(v).raw, order));
   };
   // Behind the pixels of one step lie those of the next.
   for (; n * channels >= static_cast<std::int64_t>(HWY_MAX_BYTES); n -= kStep) {
@@ -172,11 +146,7 @@ void interleave_quads(const Byte* const* rows, std::int64_t n, float* to) {
   if (n == 0) return;
   Byte copies[4][16] = {};
   float last[4 * kStep];
-  const auto bytes = static_cast<std::size_t>(n) * sizeof(T);
-  std::memcpy(copies[0], p, bytes);
-  std::memcpy(copies[1], q, bytes);
-  std::memcpy(copies[2], r, bytes);
-  std::memcpy(copies[3], s, bytes);
+  copy_four(p, q, r, s, static_cast<std::size_t>(n) * sizeof(T), copies);
   move(copies[0], copies[1], copies[2], copies[3], last);
   std::memcpy(to, last, static_cast<std::size_t>(n) * 16);
 }

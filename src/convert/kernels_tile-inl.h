@@ -7,6 +7,7 @@
 #define STOWAGE_CONVERT_TILE_INL_H
 #endif
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -59,6 +60,32 @@ HWY_INLINE void prefetch_for_write(const Byte* p) {
 inline constexpr int kLeastOfSquares = HWY_MAX_BYTES >= 64 ? 1 : 4;
 /// The same of squares whose sides are lines; wider than any where there are none.
 inline constexpr int kLeastOfLineSquares = HWY_MAX_BYTES >= 64 ? 4 : 32;
+
+/// The order of kN bytes, or words, that takes pieces of n of them, `from` apart in the source, to
+/// where they are `to` apart. What lies between them, or comes from behind the source, is 0x80,
+/// which makes a zero of a byte.
+template <class T, int kN>
+std::array<T, kN> order_of_pieces(std::int64_t n, std::int64_t from, std::int64_t to) {
+  std::array<T, kN> order;
+  order.fill(T{0x80});
+  for (std::int64_t piece = 0; piece * to < kN; ++piece) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t at = piece * from + i, place = piece * to + i;
+      if (at < kN && place < kN) order[static_cast<std::size_t>(place)] = static_cast<T>(at);
+    }
+  }
+  return order;
+}
+
+/// The first bytes of each of four rows.
+template <std::size_t kMost>
+HWY_INLINE void copy_four(const Byte* p, const Byte* q, const Byte* r, const Byte* s,
+                          std::size_t bytes, Byte (&to)[4][kMost]) {
+  std::memcpy(to[0], p, bytes);
+  std::memcpy(to[1], q, bytes);
+  std::memcpy(to[2], r, bytes);
+  std::memcpy(to[3], s, bytes);
+}
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 

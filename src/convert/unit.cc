@@ -26,18 +26,6 @@ using Scatter = void (*)(const Byte*, Byte* const*, std::int64_t, std::int64_t);
 constexpr Gather kGather[] = {gather<1>, gather<2>, gather<4>, gather<8>, gather<16>};
 constexpr Scatter kScatter[] = {scatter<1>, scatter<2>, scatter<4>, scatter<8>, scatter<16>};
 
-/// Whether iterations of so many bytes fill one piece of the destination, in any order.
-bool is_one_piece(const Chain& chain, std::int64_t bytes) {
-  std::int64_t found = bytes;
-  for (int k = 0; k < chain.count; ++k) {
-    const auto* const next = std::find_if(chain.loops.begin(), chain.loops.begin() + chain.count,
-                                          [&](const Loop& loop) { return loop.os == found; });
-    if (next == chain.loops.begin() + chain.count) return false;
-    found *= next->n;
-  }
-  return true;
-}
-
 int log2_of(int bytes) { return std::countr_zero(static_cast<unsigned>(bytes)); }
 
 }  // namespace
@@ -58,7 +46,7 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
   block_.size = job.parts == Parts::columns ? Size::small : size;
   block_.tuning = inner_.tuning = &tuning;
   block_.staggered = job.staggered;
-  block_.one_piece = job.a.block == job.a.n && is_one_piece(job.a, job.b.block * job.dst_bytes);
+  block_.one_piece = job.one_piece;
   inner_.size = Size::small;
   even_ = !is_cast && job.kind == Kind::transpose && job.parts == Parts::none &&
           job.columns == job.a.block && job.across.n == 1 && job.row_stride != 0 &&

@@ -2,6 +2,7 @@
 // The iterations of a chain, one by one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -58,6 +59,19 @@ void walk(const Chain& chain, std::int64_t start, std::int64_t n, F f) {
 
 inline std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
   return chain.count > 0 ? chain.loops[0].*stride : 0;
+}
+
+/// Whether iterations of so many bytes fill one piece of the destination, in any order.
+inline bool is_one_piece(const Chain& chain, std::int64_t bytes) {
+  const auto* const end = chain.loops.begin() + chain.count;
+  std::int64_t found = bytes;
+  for (int k = 0; k < chain.count; ++k) {
+    const auto* const next =
+        std::find_if(chain.loops.begin(), end, [&](const Loop& l) { return l.os == found; });
+    if (next == end) return false;
+    found *= next->n;
+  }
+  return true;
 }
 
 /// Runs of more elements are cast one by one: calling a cast costs as much as a few dozen.
