@@ -39,10 +39,11 @@ void print(const CalibrateOptions& options, Json json, const Rates& rates, const
 std::string in_words(const ConversionTuning& tuning) {
   const ConversionTuning usual = default_conversion_tuning();
   const auto words = [](const ConversionTuning& t) {
-    return fmt::format("{}, {}",
+    return fmt::format("{}, {}, {}",
                        t.streams > 0 ? std::string("a line of rows or columns at once")
                                      : std::string("all rows and columns of a block at once"),
-                       t.prefetch_for_write ? "prefetch for write" : "no prefetch for write");
+                       t.prefetch_for_write ? "prefetch for write" : "no prefetch for write",
+                       t.non_temporal ? "non-temporal stores beyond L2" : "plain stores");
   };
   return fmt::format("{} (built in for this processor: {})", words(tuning), words(usual));
 }

@@ -176,9 +176,9 @@ TEST(CliCalibrate, KeepsRatesAndPlansUseThem) {
   Rates slow;
   for (const RateName& r : rate_names()) slow.*r.member /= 8;
   slow.call_us = 100;
-  save_rates(file, {slow, {.prefetch_for_write = true, .streams = 7}});
-  EXPECT_TRUE(load_rates(file).conversions.prefetch_for_write);
-  EXPECT_EQ(load_rates(file).conversions.streams, 7);
+  const ConversionTuning kept{.prefetch_for_write = true, .streams = 7, .non_temporal = true};
+  save_rates(file, {slow, kept});
+  EXPECT_EQ(load_rates(file).conversions, kept);
   EXPECT_EQ(load_rates("default").conversions.streams, default_conversion_tuning().streams);
   const Rates back = load_rates(file).rates;
   for (const RateName& r : rate_names()) EXPECT_EQ(back.*r.member, slow.*r.member) << r.name;
@@ -209,6 +209,7 @@ TEST(CliCalibrate, RefusesWhatNoConversionTakes) {
   for (const Json& wrong :
        {Json(3), Json::object(), Json({{"prefetch_for_write", 1}, {"streams", 0}}),
         Json({{"prefetch_for_write", true}, {"streams", -1}}),
+        Json({{"prefetch_for_write", true}, {"streams", 0}, {"non_temporal", 1}}),
         Json({{"prefetch_for_write", true}, {"streams", 1e9}}),
         Json({{"prefetch_for_write", true}, {"streams", kMostStreams + 1}})}) {
     for (auto& machine : json["machines"]) machine["conversions"] = wrong;

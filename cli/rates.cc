@@ -74,12 +74,15 @@ std::optional<Json> find_json(const std::string& file) {
 ConversionTuning read_conversions(const Json& kept) {
   const Json ahead = kept.is_object() ? kept.value("prefetch_for_write", Json()) : Json();
   const Json streams = kept.is_object() ? kept.value("streams", Json()) : Json();
-  if (!ahead.is_boolean() || !streams.is_number_integer() || streams < 0 ||
+  const Json past = kept.is_object() ? kept.value("non_temporal", Json(false)) : Json();
+  if (!ahead.is_boolean() || !past.is_boolean() || !streams.is_number_integer() || streams < 0 ||
       streams > kMostStreams) {
-    fail(ErrorCode::bad_input, "'conversions' takes prefetch_for_write, true or false, and ",
-         "streams, from 0 to ", kMostStreams);
+    fail(ErrorCode::bad_input, "'conversions' takes prefetch_for_write and non_temporal, true or ",
+         "false, and streams, from 0 to ", kMostStreams);
   }
-  return {.prefetch_for_write = ahead.get<bool>(), .streams = streams.get<int>()};
+  return {.prefetch_for_write = ahead.get<bool>(),
+          .streams = streams.get<int>(),
+          .non_temporal = past.get<bool>()};
 }
 
 /// Of a file that may not be there yet.
@@ -127,7 +130,9 @@ MachineRates load_rates(const std::string& file) {
 }
 
 Json json_of(const ConversionTuning& tuning) {
-  return {{"prefetch_for_write", tuning.prefetch_for_write}, {"streams", tuning.streams}};
+  return {{"prefetch_for_write", tuning.prefetch_for_write},
+          {"streams", tuning.streams},
+          {"non_temporal", tuning.non_temporal}};
 }
 
 void save_rates(const std::string& file, const MachineRates& rates) {

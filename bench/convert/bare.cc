@@ -171,7 +171,7 @@ Move make_bare_walk(const Case& c, ThreadPool& pool) {
   for (const Axis& x : *axes) {
     if ((x.is == 1 || x.os == 1) && x.n < side) return {};
   }
-  return permuted<Lines>(c, pool);
+  return permuted<Lines>(c, pool, Stores::any);
 }
 
 }  // namespace stowage::bench

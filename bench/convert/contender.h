@@ -42,6 +42,11 @@ Move make_eigen(const Case& c, ThreadPool& pool);
 Move make_openblas(const Case& c, ThreadPool& pool);
 Move make_naive(const Case& c, ThreadPool& pool);
 
+/// The same of those that may bypass the caches with what is not read soon; empty where they
+/// would not.
+Move make_stowage_later(const Case& c, ThreadPool& pool);
+Move make_hptt_later(const Case& c, ThreadPool& pool);
+
 /// Bounds, which move as many lines and compute nothing: in order, and as a transposition meets
 /// them.
 Move make_bare_copy(const Case& c, ThreadPool& pool);

@@ -68,6 +68,12 @@ struct MicroTiles {
 
 }  // namespace
 
-Move make_hptt(const Case& c, ThreadPool& pool) { return permuted<MicroTiles>(c, pool); }
+Move make_hptt(const Case& c, ThreadPool& pool) {
+  return permuted<MicroTiles>(c, pool, Stores::plain);
+}
+
+Move make_hptt_later(const Case& c, ThreadPool& pool) {
+  return permuted<MicroTiles>(c, pool, Stores::non_temporal);
+}
 
 }  // namespace stowage::bench

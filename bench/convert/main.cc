@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_convert [--set goals|channels|sizes|ranks|all] [--threads N] [--cold] [--rounds N]
 //               [--filter TEXT] [--only CONTENDER] [--json FILE] [--no-check]
-//               [--streams N] [--prefetch on|off]: how transpositions walk memory, for this run
+//               [--streams N] [--prefetch on|off] [--non-temporal on|off]: how transpositions walk
+//               memory, for this run
 //               [--from LAYOUT --to LAYOUT --shape SHAPE [--dtype T] [--to-dtype T]]: a case of
 //               one's own
 // Prints, for each case, the time of memcpy for the same bytes and what fraction of its speed each
@@ -62,6 +63,8 @@ Arguments parse(int argc, char** argv) {
       a.tuning.streams = std::atoi(value());
     } else if (key == "--prefetch") {
       a.tuning.prefetch_for_write = std::string_view(value()) == "on";
+    } else if (key == "--non-temporal") {
+      a.tuning.non_temporal = std::string_view(value()) == "on";
     } else if (key == "--cold") {
       a.settings.cold = true;
     } else if (key == "--no-check") {
@@ -103,7 +106,9 @@ struct Contender {
 
 constexpr Contender kContenders[] = {
     {"stowage", make_stowage},
+    {"stowage, later", make_stowage_later},
     {"HPTT's method", make_hptt},
+    {"HPTT's method, later", make_hptt_later},
 #ifdef STOWAGE_BENCH_ONEDNN
     {"oneDNN", make_onednn, true},
 #endif
@@ -193,6 +198,7 @@ int run(int argc, char** argv) {
                            {"lanes", vector_lanes()},
                            {"streams", args.tuning.streams},
                            {"prefetch_for_write", args.tuning.prefetch_for_write},
+                           {"non_temporal", args.tuning.non_temporal},
                            {"threads", args.settings.threads},
                            {"state", args.settings.cold ? "cold" : "warm"},
                            {"rounds", args.settings.rounds},

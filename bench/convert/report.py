@@ -15,6 +15,7 @@ import statistics
 COLOURS = {"stowage": "#1f6f8b", "HPTT's method": "#7a9e7e", "oneDNN": "#e0a458", "XNNPACK": "#b5b5b5"}
 # What bounds conversions: as many lines loaded and stored with nothing computed between (bare.cc).
 BOUNDS = ("bare copy", "bare walk")
+LATER = ", later"  # of a contender that knows that the result is not read soon and may bypass the caches
 LARGE, VERY_LARGE = 64 << 10, 1 << 20  # bytes of a tensor, the mean of both sides
 BEHIND = 1.05  # another contender is faster where it is so by more than 5 %
 AGREED = 0.15  # by which processes may differ
@@ -88,10 +89,25 @@ def table(rows):
     markdown(lines)
 
 
-def others(row):
-    """The fastest contender beside the engine: (fraction, name)"""
-    found = [(v, name) for name, v in row["fractions"].items() if name not in ("stowage", *BOUNDS) and v is not None]
+def others(row, later=False):
+    """The fastest contender beside the engine, of those whose results are read later or of the others: (fraction, name)"""
+    found = [
+        (v, name)
+        for name, v in row["fractions"].items()
+        if v is not None and name.endswith(LATER) == later and name not in ("stowage", "stowage" + LATER, *BOUNDS)
+    ]
     return max(found, default=(0, "none"))
+
+
+def ours(row, later=False):
+    """The engine's fraction; that of a result that is read later is the same where none is given."""
+    found = row["fractions"].get("stowage" + LATER) if later else None
+    return row["fractions"]["stowage"] if found is None else found
+
+
+def is_behind(row):
+    """Whether another contender is faster under the same conditions."""
+    return any(ours(row, later) * BEHIND < others(row, later)[0] for later in (False, True))
 
 
 def bound(row):
@@ -103,6 +119,8 @@ def bound(row):
 def text(row):
     best, name = others(row)
     beside = [f"{name} {fraction(best)}"] if best else []
+    best, name = others(row, later=True)
+    beside += [f"later {fraction(ours(row, later=True))}, {name} {fraction(best)}"] if best else []
     if bound(row)[0]:
         beside.append(f"{bound(row)[1]} {fraction(bound(row)[0])}")
     beside = f" ({', '.join(beside)})" if beside else ""
@@ -113,7 +131,6 @@ def judged(rows):
     """What the rows above 64 KiB come to, as lists of rows and a mean."""
     rows = [r for r in rows if r["fractions"].get("stowage") is not None]
     large = [r for r in rows if r["bytes"] > 2 * LARGE and r["kernel"] != "alias"]
-    ours = lambda r: r["fractions"]["stowage"]
     goals = [r for r in rows if "goal" in r]
     compared = [r for r in large if r["bytes"] > 2 * VERY_LARGE and r["spread"] is not None]
     return {
@@ -123,7 +140,7 @@ def judged(rows):
         "worst": sorted(large, key=ours)[:3],
         "goals": goals,
         "met": [r for r in goals if ours(r) >= r["goal"]],
-        "behind": [r for r in large if ours(r) * BEHIND < others(r)[0]],
+        "behind": [r for r in large if is_behind(r)],
         "compared": compared,
         "disagree": [r for r in compared if r["spread"] > AGREED],
     }
@@ -167,7 +184,7 @@ def memcpy_speed(rows, caches):
 def write_log(groups, out):
     """What one processor reached, for the table of all of them."""
     first = next(iter(groups.values()))[0]
-    log = {key: first[key] for key in ("machine", "caches", "lanes", "streams", "prefetch_for_write")}
+    log = {key: first[key] for key in ("machine", "caches", "lanes", "streams", "prefetch_for_write", "non_temporal")}
     log["runs"] = []
     blocks = {}
     for (state, threads), runs in groups.items():

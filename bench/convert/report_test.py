@@ -37,6 +37,7 @@ def run(*cases, state="warm", threads=1):
         "lanes": 8,
         "streams": 16,
         "prefetch_for_write": True,
+        "non_temporal": False,
         "state": state,
         "threads": threads,
         "rounds": 5,
@@ -91,6 +92,16 @@ class Report(unittest.TestCase):
         self.assertEqual([r["case"] for r in report.judged(rows)["behind"]], ["slow 2x3"])
         text = printed(report.summary, rows)
         self.assertIn("bounds of 1 of them (lines loaded and stored, nothing computed): geometric mean 0.80, of which 0.75 is reached", text)
+
+    def test_results_that_are_read_later(self):
+        def row(**fractions):
+            return report.medians([run(case("x", 4 * MIB, **{name.replace("_", ", "): f for name, f in fractions.items()}))])[0]
+
+        self.assertFalse(report.is_behind(row(stowage=0.9, other=0.9, other_later=0.94)), "the same as without it")
+        self.assertTrue(report.is_behind(row(stowage=0.9, other=0.9, other_later=1.1)))
+        self.assertFalse(report.is_behind(row(stowage=0.9, stowage_later=1.2, other=0.9, other_later=1.1)), "like with like")
+        self.assertTrue(report.is_behind(row(stowage=0.9, stowage_later=1.2, other=1.0)))
+        self.assertEqual(report.text(row(stowage=0.9, stowage_later=1.2, other_later=1.1)), "x a=2,b=3 f32: 0.90 (later 1.20, other, later 1.10)")
 
     def test_table(self):
         text = printed(report.table, report.medians(self.warm))

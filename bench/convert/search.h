@@ -86,13 +86,16 @@ struct Walk {
   bool stream = false;
 };
 
+/// What a search may find: `non_temporal` is nothing where plain stores are faster.
+enum class Stores { plain, any, non_temporal };
+
 /// `Tile::run(src, is, dst, os, n, m)` moves n x m elements, is and os between the rows of either
 /// side, whose elements adjoin; `Tile::side<T>()` is how many it moves at once either way.
 template <class T, class Tile>
 class Permutation {
  public:
-  Permutation(std::vector<Axis> axes, ThreadPool& pool)
-      : axes_(std::move(axes)), pool_(&pool), avx2_(has_avx2()) {
+  Permutation(std::vector<Axis> axes, ThreadPool& pool, Stores stores)
+      : axes_(std::move(axes)), pool_(&pool), may_stream_(stores != Stores::plain && has_avx2()) {
     to_ = axes_.size() - 1;
     while (axes_[from_].is != 1) ++from_;
     walk_.order.resize(axes_.size());
@@ -103,6 +106,8 @@ class Permutation {
   }
 
   void run(const void* src, void* dst) const { run(walk_, src, dst); }
+
+  bool streams() const { return walk_.stream; }
 
  private:
   void run(const Walk& w, const void* src, void* dst) const {
@@ -179,7 +184,7 @@ class Permutation {
     if (from_ == to_) return;
     w = walk_;
     for (const bool stream : {false, true}) {
-      if (stream && !avx2_) continue;
+      if (stream && !may_stream_) continue;
       for (const auto& [n, m] : {std::pair<int, int>{32, 32},
                                  {16, 16},
                                  {16, 64},
@@ -199,18 +204,19 @@ class Permutation {
 
   std::vector<Axis> axes_;
   ThreadPool* pool_;
-  bool avx2_;
+  bool may_stream_;
   std::size_t from_ = 0, to_ = 0;  ///< the axes whose elements adjoin in the source, destination
   Walk walk_;
 };
 
 /// A move of the case by such tiles; none where it is no permutation.
 template <class Tile>
-Move permuted(const Case& c, ThreadPool& pool) {
+Move permuted(const Case& c, ThreadPool& pool, Stores stores) {
   auto axes = axes_of(c);
   if (!axes || axes->empty()) return {};
   const auto move = [&]<class T>(T) -> Move {
-    const auto made = std::make_shared<Permutation<T, Tile>>(std::move(*axes), pool);
+    const auto made = std::make_shared<Permutation<T, Tile>>(std::move(*axes), pool, stores);
+    if (stores == Stores::non_temporal && !made->streams()) return {};
     return [made](const void* src, void* dst) { made->run(src, dst); };
   };
   switch (dtype_bytes(c.src)) {

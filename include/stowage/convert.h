@@ -31,6 +31,11 @@ struct ConversionTuning {
   /// as many as fill a line are walked at once to the end of a block, more where these follow more
   /// and a line would be met twice; 0: all of the block.
   int streams = 0;
+  /// Non-temporal stores are faster than the caches take lines beyond L2. Then results of
+  /// transpositions that do not fit into it bypass the caches, line by line: those of so many rows
+  /// and columns that this pays even with whoever reads the result next, and all that are not read
+  /// soon.
+  bool non_temporal = false;
 
   friend bool operator==(const ConversionTuning&, const ConversionTuning&) = default;
 };
@@ -48,6 +53,12 @@ ConversionTuning conversion_tuning() noexcept;
 /// kMostStreams, and negative ones, become the nearest number allowed.
 void set_conversion_tuning(const ConversionTuning& tuning) noexcept;
 
+/// When the result of a conversion is read.
+enum class NextUse {
+  soon,   ///< by the next call, as within a model: what fits into the caches is kept there
+  later,  ///< it may bypass the caches, where that makes the conversion faster on this processor
+};
+
 /// A compiled move. Compiling decides everything in about a microsecond; running cannot fail.
 /// Neither allocates, except for more than 16 values of mean or norm: the object itself is some 30
 /// KiB. Tail cells of the destination become zero, gaps stay as they are. A value type.
@@ -56,7 +67,7 @@ class Conversion {
   /// `src` and `dst` bind the same axes to the same extents (in any order).
   /// Throws Error(usage) when they differ, Error(unsupported) for a dtype pair that has no cast.
   Conversion(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
-             const ScalarMap& map = {});
+             const ScalarMap& map = {}, NextUse next_use = NextUse::soon);
   Conversion(const Conversion&);
   Conversion& operator=(const Conversion&);
   ~Conversion();

@@ -69,6 +69,8 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
                   static_cast<std::size_t>(tuning_.caches.l2)
               ? Size::small
               : Size::tiny;
+  if (options.next_use == NextUse::later && tuning_.non_temporal && size_ != Size::tiny)
+    size_ = Size::huge;
   cast_ = mapped_ || src_dtype != dst_dtype;
   alias_ = !cast_ && src.same_bytes(dst);
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
@@ -85,22 +87,13 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
     plan_.make(i, nest);
     make(nest, nests_ == 1, jobs_[static_cast<std::size_t>(i)]);
   }
-  if (size_ == Size::large && columns_crowd()) size_ = Size::huge;
   const auto cells = dst.count();
   bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dst_scalar_);
 }
 
-/// Whether columns fall into so few sets of the L2 that their lines are evicted before they are
-/// full. Where all of them are prefetched for write at once, and rows do not crowd as well, the
-/// conversion takes 0.57 to 0.74 of the time with non-temporal stores, and with one reader of the
-/// result 0.75 to 1.07 (docs/conversion.md).
-bool Program::columns_crowd() const noexcept {
-  constexpr std::int64_t kPage = 4096;
-  const Job& job = jobs_[0];
-  return nests_ == 1 && !cast_ && tuning_.streams == 0 && job.kind == Kind::transpose &&
-         job.transpose->number == TransposeKernel::Number::element && job.col_stride != 0 &&
-         job.row_stride % kPage != 0 &&
-         crowds(tuning_.caches.l2_span(), tuning_.caches.l2_ways, job.col_stride, job.a.n);
+Bypass Program::bypass() const noexcept {
+  if (!tuning_.non_temporal || size_ == Size::tiny) return Bypass::none;
+  return size_ == Size::huge ? Bypass::all : Bypass::wide;
 }
 
 void Program::set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst) {
@@ -174,7 +167,7 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
 }
 
 void Program::make(const Nest& nest, bool alone, Job& out) const noexcept {
-  make_job(nest, alone, src_scalar_, dst_scalar_, cast_, row_cast_.moves(), tuning_, out);
+  make_job(nest, alone, src_scalar_, dst_scalar_, cast_, row_cast_.moves(), bypass(), tuning_, out);
   if (!cast_) choose_planes(nest, dst_scalar_, least_of_stage_, out);
   if (cast_ && !mapped_) choose_stage(nest, least_of_stage_, out);
 }
@@ -221,7 +214,7 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
   UnitRunner runner(job, row_cast_, cast_, mapped_, scalars_.mean(), scalars_.norm(),
                     src + src_size_, size_, tuning_);
   each_unit(job, begin, end, src, dst, [&](const Unit& unit) { runner.run(unit); });
-  if (size_ == Size::huge) finish_stores();
+  if (size_ == Size::huge || job.bypass) finish_stores();
 }
 
 void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin,
@@ -234,7 +227,7 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
   cut_stage(outer_loops, src_scalar_, dst_scalar_, stage);
   Job move;
   const int narrow = std::min(src_scalar_, dst_scalar_);
-  make_job(stage.move, true, narrow, narrow, false, {}, tuning_, move);
+  make_job(stage.move, true, narrow, narrow, false, {}, Bypass::none, tuning_, move);
   choose_planes(stage.move, narrow, least_of_stage_, move);
   alignas(64) Byte scratch[kStageBytes + 64];
   const std::int64_t range = stage.elements * narrow;
@@ -274,10 +267,10 @@ void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, c
   for (const std::int64_t n : {job.a.block, job.a.n % job.a.block}) {
     if (n == 0) continue;
     Job read, write;
-    make_job(into_planes(planes, n), true, planes.element, planes.element, false, {}, tuning_,
-             read);
-    make_job(from_planes(planes, n), true, planes.element, planes.element, false, {}, tuning_,
-             write);
+    make_job(into_planes(planes, n), true, planes.element, planes.element, false, {}, Bypass::none,
+             tuning_, read);
+    make_job(from_planes(planes, n), true, planes.element, planes.element, false, {}, Bypass::none,
+             tuning_, write);
     UnitRunner reader(read, row_cast_, false, false, {}, {}, src_end, Size::small, tuning_);
     UnitRunner writer(write, row_cast_, false, false, {}, {}, scratch + sizeof scratch, size,
                       tuning_);
@@ -359,12 +352,13 @@ std::string Program::explain() const {
                 job.dst_bytes == 1 ? " byte" : " bytes");
     if (transposed && job.transpose->name == "transpose") {
       out += text("; ",
-                  job.staggered ? std::string("a few columns at a time, each a line behind those "
-                                              "before, for many in a line crowd the L1 cache")
+                  job.bypass      ? std::string("in pieces that bypass the caches")
+                  : job.staggered ? std::string("a few columns at a time, each a line behind those "
+                                                "before, for many in a line crowd the L1 cache")
                   : tuning_.streams > 0
                       ? std::string("as many far rows or columns at once as fill a line")
                       : std::string("all rows and columns of a block at once"),
-                  tuning_.prefetch_for_write || tuning_.streams == 0
+                  !job.bypass && (tuning_.prefetch_for_write || tuning_.streams == 0)
                       ? ", lines asked for before they are written"
                       : "");
     }
@@ -409,9 +403,9 @@ const Conversion::Program& Conversion::program() const noexcept {
 }
 
 Conversion::Conversion(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
-                       const ScalarMap& map) {
+                       const ScalarMap& map, NextUse next_use) {
   static_assert(sizeof(Program) <= sizeof program_ && alignof(Program) <= 16);
-  new (program_) Program(src_dtype, src, dst_dtype, dst, map);
+  new (program_) Program(src_dtype, src, dst_dtype, dst, map, {.next_use = next_use});
 }
 
 Conversion::Conversion(const Conversion& other) { new (program_) Program(other.program()); }

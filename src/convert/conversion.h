@@ -14,8 +14,9 @@
 
 namespace stowage::conversion {
 
-/// Switches for tests and benches.
+/// What conversions have beside what is moved; but for the first, for tests and benches.
 struct Options {
+  NextUse next_use = NextUse::soon;
   Fault fault = Fault::none;
   bool plain_casts = false;
   /// A destination of so many bytes takes non-temporal stores; none: as the caches say.
@@ -70,7 +71,7 @@ class Program {
 
   /// The job that writes most; null where there is none.
   const Job* main_job() const noexcept;
-  bool columns_crowd() const noexcept;
+  Bypass bypass() const noexcept;
   void set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst);
   template <class F>
   void each_unit(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst,

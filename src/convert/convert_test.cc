@@ -274,27 +274,50 @@ TEST(Convert, MeanAndNorm) {
   }
 }
 
-// Columns that crowd a small L2 are written by non-temporal stores.
-TEST(Convert, ColumnsThatCrowd) {
+// What does not fit into a small L2 is written by non-temporal stores, if it has many rows and
+// columns or is read later, where lines are filled.
+TEST(Convert, BypassesTheCaches) {
   Random random(20);
-  Options options;
-  options.tuning.streams = 0;
-  options.tuning.prefetch_for_write = true;
-  options.tuning.caches.l2 = 16384;
-  options.tuning.caches.l2_ways = 4;
-  for (const std::int64_t channels : {17, 40, 64}) {
-    for (const std::int64_t w : {32, 33, 128}) {
-      const Shape shape("nchw", {1, channels, 32, w});
-      const Mapping src(Layout::parse("n h w c"), shape, 4),
-          dst(Layout::parse("n c h w"), shape, 4);
-      const bool past =
-          Program(DType::f32, src, DType::f32, dst, {}, options).explain().find("bypass") !=
-          std::string::npos;
-      EXPECT_EQ(past, w != 33) << shape.text();
-      for (int i = 0; i < 5; ++i) {  // walking memory in any way, this one too
-        ASSERT_EQ(difference({"n h w c", "n c h w", shape, DType::f32, DType::f32, {}, {}, {}},
-                             random, nullptr, options),
-                  "");
+
+  struct Row {
+    std::int64_t channels, h, w;
+    bool soon, later;
+  };
+
+  constexpr Row kRows[] = {
+      {80, 8, 32, true, true},    // 320 bytes of a row or a column
+      {65, 8, 32, true, true},    // a piece of one column is left
+      {80, 7, 33, false, false},  // columns of pixels begin within lines
+      {64, 8, 32, false, true},   // 256 bytes
+      {17, 8, 32, false, true},   // one column more than a line
+      {640, 16, 31, true, true},  // the last run is half of one
+  };
+  for (const Row& row : kRows) {
+    const Shape shape("nchw", {1, row.channels, row.h, row.w});
+    const Mapping src(Layout::parse("n h w c"), shape, 4), dst(Layout::parse("n c h w"), shape, 4);
+    Options options;
+    options.tuning.non_temporal = true;
+    options.tuning.caches.l2 = 16384;
+    const auto bypasses = [&](NextUse next_use) {
+      options.next_use = next_use;
+      return Program(DType::f32, src, DType::f32, dst, {}, options).explain().find("in pieces") !=
+             std::string::npos;
+    };
+    EXPECT_EQ(bypasses(NextUse::soon), row.soon) << shape.text();
+    EXPECT_EQ(bypasses(NextUse::later), row.later) << shape.text();
+    options.tuning.caches.l2 = 1 << 24;
+    EXPECT_FALSE(bypasses(NextUse::later)) << shape.text();
+    options.tuning.caches.l2 = 16384;
+    options.tuning.non_temporal = false;
+    EXPECT_FALSE(bypasses(NextUse::later)) << shape.text();
+    for (int i = 0; i < 8; ++i) {  // walking memory in any way, this one too
+      for (const DType dtype : {DType::f32, DType::f64}) {
+        ASSERT_EQ(
+            difference({"n h w c", "n c h w", shape, dtype, dtype, {}, {}, {}}, random, nullptr),
+            "");
+        ASSERT_EQ(
+            difference({"n c h w", "n h w c", shape, dtype, dtype, {}, {}, {}}, random, nullptr),
+            "");
       }
     }
   }
@@ -496,7 +519,7 @@ TEST(Convert, FaultsAreNoticed) {
         }
       }
       std::memset(got.data() + dst.bytes(), 0, 4096);
-      Program(c.src, src, c.dst, dst, {}, {fault, false}).run(in.data(), got.data(), nullptr);
+      Program(c.src, src, c.dst, dst, {}, {.fault = fault}).run(in.data(), got.data(), nullptr);
       noticed += got != want;
     }
     EXPECT_GT(noticed, 10) << "fault " << static_cast<int>(fault);

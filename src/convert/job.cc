@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/checked.h"
+#include "convert/blocks.h"
 #include "convert/cast_move.h"
 #include "convert/kernels.h"
 #include "convert/pool.h"
@@ -13,16 +14,8 @@
 namespace stowage::conversion {
 namespace {
 
-/// The most that one unit of a transposition should touch (a larger one keeps too many lines
-/// waiting at once: measured in docs/performance.md); a piece of a run.
-constexpr std::int64_t kMostBytes = 16384, kRunBytes = 16384;
-
-/// The same where the unit is walked a few rows or columns at a time: the longer they go on, the
-/// further hardware prefetchers run ahead. Still not more than this part of the whole.
-constexpr std::int64_t kLeastOfPanels = 65536, kMostOfPanels = 524288, kPartOfAll = 8;
-
-/// The same where no line is met twice: only what finding a unit takes counts, some 100 ns.
-constexpr std::int64_t kMostOfStreams = 262144;
+/// A piece of a run.
+constexpr std::int64_t kRunBytes = 16384;
 
 /// Fewer rows are not worth a unit.
 constexpr std::int64_t kLeastRows = 8;
@@ -75,85 +68,6 @@ void choose_across(Job& job, Pool& pool) noexcept {
   pool.take(std::min(rows, across));
 }
 
-/// What a unit may touch that is walked a few rows or columns at a time, of `all` bytes.
-std::int64_t most_of_panels(std::int64_t all) noexcept {
-  return std::clamp(all / kPartOfAll, kLeastOfPanels, kMostOfPanels);
-}
-
-/// What a unit may touch that is walked along its diagonals, which are to be long.
-std::int64_t most_of_diagonals(std::int64_t all) noexcept {
-  constexpr std::int64_t kMost = 2097152, kPart = 4;
-  return std::clamp(all / kPart, kLeastOfPanels, kMost);
-}
-
-std::int64_t most_of_streams(std::int64_t all) noexcept {
-  return std::clamp(all / kPartOfAll, kLeastOfPanels, kMostOfStreams);
-}
-
-/// How far apart the iterations of a chain are, 0 where that differs.
-std::int64_t even_stride(const Chain& chain, std::int64_t Loop::*stride) noexcept {
-  return chain.count == 1 ? chain.loops[0].*stride : 0;
-}
-
-const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
-                                  std::int64_t row_stride, std::int64_t col_stride) {
-  TransposeBlock block{};
-  block.na = na;
-  block.nb = nb;
-  block.row_stride = row_stride;
-  block.col_stride = col_stride;
-  return choose(kernels(), element, block);
-}
-
-/// Whether a few rows or columns are walked together, each of their lines once; `panels`: those of
-/// a line or less are.
-bool one_pass(const Job& job, bool panels) noexcept {
-  constexpr std::int64_t kTile = 16;  // bytes of a row
-  if (std::min(job.a.n, job.b.n) * job.dst_bytes > kLine) return false;
-  return panels || job.a.n * job.src_bytes <= kTile ||
-         kernel_for(job.dst_bytes, job.a.n, job.b.n, even_stride(job.b, &Loop::is),
-                    even_stride(job.a, &Loop::os))
-                 .number != TransposeKernel::Number::element;
-}
-
-/// As many blocks, none much shorter than the others: prefetchers start again with each.
-void even_blocks(Chain& chain) noexcept {
-  const std::int64_t even = ceil_div(chain.n, ceil_div(chain.n, chain.block));
-  chain.block = std::min(chain.block, round_up(even, kLine));
-}
-
-/// Where the L1 does not hold a line of each of the columns that a line of the source goes to, but
-/// a line of each of the rows that are read until those columns are done. Not where `all` bytes
-/// take much of the L3: panels meet each line once.
-bool choose_staggered_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
-  constexpr std::int64_t kRows = 128, kPartOfL3 = 8;
-  const Caches& caches = tuning.caches;
-  const std::int64_t of_line = kLine / job.dst_bytes, distance = even_stride(job.b, &Loop::is),
-                     columns = even_stride(job.a, &Loop::os);
-  job.staggered = tuning.streams > 0 && job.dst_bytes == 4 && job.a.n >= 2 * of_line &&
-                  job.b.n >= kRows && all <= caches.l3 / kPartOfL3 && distance != 0 &&
-                  columns != 0 && crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
-                  !crowds(caches.l1_span(), caches.l1_ways, distance, kRows);
-  if (!job.staggered) return false;
-  job.a.block = std::min(job.a.n, kMaxEvenBlock);
-  job.b.block = std::clamp(most_of_panels(all) / (job.a.block * job.dst_bytes) / of_line * of_line,
-                           kRows, std::min(job.b.n, kMaxEvenBlock));
-  return true;
-}
-
-/// Whether it has panels: rows or columns that are walked a few at a time.
-bool has_panels(const Job& job, bool cast, const Tuning& tuning) noexcept {
-  return !cast && tuning.streams > 0 && job.dst_bytes >= kernels().least_of_squares;
-}
-
-/// Of a transposition that moves `all` bytes, in more than one pass.
-std::int64_t most_bytes(const Job& job, bool panels, std::int64_t all) noexcept {
-  // Rows that crowd a few sets are copied first, as many as there is room for.
-  if (!panels || (!job.whole_lines && crowded(job.b.loops[0].is, kLine / job.src_bytes)))
-    return kMostBytes;
-  return most_of_panels(all);
-}
-
 std::int64_t bytes_of(const Job& job, const Pool& pool) noexcept {
   std::int64_t all = job.dst_bytes;
   for (int i = 0; i < pool.count; ++i) all *= pool.loops[i].n;
@@ -203,68 +117,6 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept 
   const std::int64_t row = std::max<std::int64_t>(job.a.block * job.dst_bytes * job.across.n, 1);
   const std::int64_t most = cast || !alone ? kRunBytes : most_of_streams(all);
   job.b.block = std::clamp<std::int64_t>(most / row, 1, job.b.n);
-}
-
-/// Rows and columns that both crowd the L1 are walked along their diagonals, all of those that are
-/// farther apart; rows farther apart than columns, few of whose lines crowd it, to the last one.
-bool choose_long_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
-  const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os),
-                     line = kLine / job.dst_bytes;
-  const bool rows_far = rows >= columns,
-             diagonal = rows != 0 && both_crowd(tuning.caches, rows, columns, line);
-  if (!job.whole_lines || !(diagonal || (rows_far && few_crowd(tuning.caches, columns))))
-    return false;
-  Chain &whole = rows_far ? job.b : job.a, &part = rows_far ? job.a : job.b;
-  const std::int64_t most = (diagonal ? most_of_diagonals(all) : most_of_panels(all)) /
-                            (whole.n * job.dst_bytes) / line * line;
-  if (whole.n > kMaxEvenBlock || most == 0) return false;
-  whole.block = whole.n;
-  part.block = std::min(part.n, most);
-  even_blocks(part);
-  return true;
-}
-
-/// How long rows are that are cast before or after a transposition: longer for prefetchers that
-/// follow few streams, and where elements become narrower. 64 of them, of bytes, are what scratch
-/// memory takes.
-std::int64_t cast_row(const Job& job, const Tuning& tuning) noexcept {
-  return tuning.streams > 0 || job.src_bytes > job.dst_bytes ? kMaxBlock / 2 : kMaxBlock / 4;
-}
-
-/// A unit touches at most `most` bytes; rows are cast that are `cast_row` long, if not 0.
-void choose_blocks(Job& job, std::int64_t cast_row, std::int64_t most) noexcept {
-  // Rows without a source are as long as zero_bytes.
-  const bool tables =
-      job.kind == Kind::strided || cast_row > 0 || job.a.valid < job.a.n || job.b.valid < job.b.n;
-  const std::int64_t element = std::max(job.src_bytes, job.dst_bytes);
-  // Four lines in either direction; what the shorter side leaves goes to the longer one.
-  std::int64_t side = 4 * kLine / element;
-  while (side * side * element > most) side /= 2;
-  const auto grow = [&](const Chain& chain, std::int64_t from, std::int64_t to) {
-    const std::int64_t longest = chain.count == 1 && !tables ? kMaxEvenBlock : kMaxBlock;
-    return std::min({chain.n, longest, std::max(from, round_up(to, kLine))});
-  };
-  std::int64_t a = std::min(job.a.n, side), b = std::min(job.b.n, side);
-  if (job.b.n > side && job.b.n <= 2 * side) {
-    b = job.b.n;
-    a = std::min(job.a.n, std::max<std::int64_t>(most / element / b / 16 * 16, 16));
-  } else if (job.a.n > side && 5 * job.a.n <= 8 * side) {
-    a = job.a.n;
-  }
-  const std::int64_t least = most / element;
-  if (a * b < least) a = grow(job.a, a, least / b);
-  if (a * b < least) b = grow(job.b, b, least / a);
-  if (cast_row >
-      0) {  // whole rows are cast, on that side of the transposition where elements are narrow
-    const bool along_b = job.src_bytes <= job.dst_bytes;
-    std::int64_t& row = along_b ? b : a;
-    std::int64_t& rows = along_b ? a : b;
-    row = grow(along_b ? job.b : job.a, row, cast_row);
-    const std::int64_t narrow = std::min(job.src_bytes, job.dst_bytes);
-    rows = std::clamp<std::int64_t>(64 * cast_row / row / narrow, 1, rows);
-  }
-  job.a.block = a;
-  job.b.block = b;
 }
 
 bool dense_rows(const Job& job) noexcept {
@@ -390,7 +242,7 @@ bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, bool cast) noe
   return true;
 }
 
-void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
+void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, Bypass bypass,
                       const Tuning& tuning) noexcept {
   const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::transpose;
@@ -406,19 +258,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
   // do are repeated instead.
   if (!dense_columns(job)) grow_source(job.a, pool, job.src_bytes, 4 * kLine);
   if (!dense_rows(job)) grow_destination(job.b, pool, job.dst_bytes, 4 * kLine);
-  if (!cast && choose_staggered_blocks(job, all, tuning)) return;
-  const bool panels = has_panels(job, cast, tuning);
-  const std::int64_t line = kLine / job.dst_bytes;
-  job.whole_lines = panels && job.dst_bytes >= kernels().least_of_line_squares && job.a.n >= line &&
-                    job.b.n >= line && even_stride(job.a, &Loop::os) != 0;
-  if (!cast && one_pass(job, panels)) {
-    choose_blocks(job, 0, most_of_streams(all));
-    even_blocks(job.a);
-    even_blocks(job.b);
-  } else if (!choose_long_blocks(job, all, tuning)) {
-    choose_blocks(job, cast ? cast_row(job, tuning) : 0, most_bytes(job, panels, all));
-  }
-  if (!cast) choose_repeats(job, pool, all);
+  if (choose_transpose_blocks(job, all, cast, bypass, tuning)) choose_repeats(job, pool, all);
 }
 
 /// A kernel that casts and moves at once, if there is one for this job, which moves `all` bytes.
@@ -549,7 +389,7 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
   out.parts = Parts::none;
   out.columns = 0;
   out.move = CastMove::none;
-  out.staggered = out.whole_lines = out.one_piece = false;
+  out.staggered = out.bypass = out.whole_lines = out.one_piece = false;
   out.last_run = out.last_valid = 0;
   out.src = nest.src;
   out.dst = nest.dst;
@@ -572,7 +412,7 @@ void choose_runs(Job& job, const Loop& run, const Loop& rows, const Pool& pool) 
 }
 
 void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool cast,
-              const CastMoves& moves, const Tuning& tuning, Job& out) noexcept {
+              const CastMoves& moves, Bypass bypass, const Tuning& tuning, Job& out) noexcept {
   begin_job(nest, src_bytes, dst_bytes, out);
   Pool pool(nest);
   if (!cast || nest.fill) widen_element(pool, out.fill, out.src_bytes, out.dst_bytes);
@@ -587,7 +427,7 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool c
     choose_copy(out, pool, ib, cast && !nest.fill, alone);
   } else if (ib >= 0 && (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
                                      columns_with_gaps(out.src_bytes, 1, pool.loops[ib]) > 0))) {
-    choose_transpose(out, pool, ia, ib, cast, tuning);
+    choose_transpose(out, pool, ia, ib, cast, bypass, tuning);
   } else {
     choose_strided(out, pool, ia, ib);
   }

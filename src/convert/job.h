@@ -42,6 +42,13 @@ struct Step {
 /// Which of CastMoves a unit is, if any.
 enum class CastMove : std::uint8_t { none, split, spread, press, interleave, transpose };
 
+/// Which transpositions write around the caches, where lines are filled.
+enum class Bypass : std::uint8_t {
+  none,
+  wide,  ///< those of so many rows and columns that caches hold their lines badly
+  all,
+};
+
 /// What scratch memory holds of rows or columns: half of a small L1. Beside a cast, of its wider
 /// elements: three buffers are in use at once.
 inline constexpr std::int64_t kPartsBytes = 16384, kCastBytes = 8192;
@@ -55,6 +62,8 @@ struct Job {
   /// Of a transposition: the columns of a line crowd the L1, so that a few columns are walked at a
   /// time, each few of them lines behind those before.
   bool staggered;
+  /// Of a transposition: results leave a small buffer by non-temporal stores.
+  bool bypass;
   /// Of a transposition: each line is loaded whole, once, so that rows may crowd the L1.
   bool whole_lines;
   /// Of a transposition: the columns of a block are one piece of memory, in any order.
@@ -106,6 +115,6 @@ void choose_runs(Job& job, const Loop& run, const Loop& rows, const Pool& pool) 
 /// `alone`: the nest makes all of its tensor; several take turns in short slices. `cast`: elements
 /// change or are scaled, so that they cannot be taken together as wider ones.
 void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool cast,
-              const CastMoves& moves, const Tuning& tuning, Job& out) noexcept;
+              const CastMoves& moves, Bypass bypass, const Tuning& tuning, Job& out) noexcept;
 
 }  // namespace stowage::conversion

@@ -32,6 +32,10 @@ constexpr std::int64_t whole_runs(std::int64_t run) {
   return kMaxBlock / unit * unit;
 }
 
+/// Bytes of a column that leave together where results bypass the caches: stores to memory go on
+/// where they ended, and reading follows few rows at once.
+inline constexpr std::int64_t kBypassRun = 2 * kLine;
+
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 
@@ -53,7 +57,7 @@ struct TransposeBlock {
   const Tuning* tuning;
   std::int64_t row_offset = 0, col_offset = 0;  ///< of tables, in bytes
   bool copied = false;                          ///< the rows are a copy and in the cache
-  bool staggered = false;                       ///< see Job
+  bool staggered = false, bypass = false;       ///< see Job
   bool one_piece = false;  ///< columns of a table are one piece of memory from the first on
 
   const Byte* row(std::int64_t b) const {

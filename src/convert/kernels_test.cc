@@ -252,9 +252,11 @@ TEST(ConvertKernels, BytesOfAnyNumberOfChannels) {
 
 TEST(ConversionTuning, IsSetForNewConversions) {
   const ConversionTuning before = conversion_tuning();
-  set_conversion_tuning({.prefetch_for_write = true, .streams = 12});
-  EXPECT_TRUE(conversion_tuning().prefetch_for_write);
-  EXPECT_EQ(conversion_tuning().streams, 12);
+  for (const ConversionTuning tuning :
+       {ConversionTuning{true, 16, false}, {false, 7, true}, {true, 12, false}}) {
+    set_conversion_tuning(tuning);
+    EXPECT_EQ(conversion_tuning(), tuning);
+  }
   const Shape shape("nchw", {1, 48, 64, 64});
   const Mapping src(Layout::parse("n c h w"), shape, 4), dst(Layout::parse("n h w c"), shape, 4);
   const std::string text = Conversion(DType::f32, src, DType::f32, dst).explain();
@@ -328,7 +330,7 @@ TEST(ConversionTuning, ExplainsWhatGoesThroughScratchMemory) {
 // Columns that crowd the L1 are walked a few at a time where the lines of enough rows stay in it.
 TEST(ConversionTuning, ColumnsThatCrowdTheL1) {
   Options options;
-  options.tuning.streams = 16;
+  static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
   options.tuning.caches = Caches{};
   const auto staggered = [&](std::int64_t channels, std::int64_t side) {
     const Shape shape("nchw", {1, channels, side, side});

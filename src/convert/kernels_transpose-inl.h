@@ -291,9 +291,51 @@ void half_lines(const TransposeBlock& t) {
   }
 }
 
+/// Whether rows are at equal distances and columns are made of whole lines.
+template <int E>
+bool for_bypass(const TransposeBlock& t) {
+  return t.bypass && t.row_stride != 0 && t.na >= 16 / E && t.nb % kLineRows<E> == 0 &&
+         t.col_stride != 0 && t.col_stride % kLine == 0 &&
+         reinterpret_cast<std::uintptr_t>(t.cols[0]) % kLine == 0;
+}
+
+/// As many rows as fill a run of a column, all columns of them before the next rows: pieces are put
+/// together in a buffer and leave it by non-temporal stores.
+template <int E, int kB>
+HWY_NOINLINE void by_buffer(const TransposeBlock& t) {
+  constexpr std::int64_t kL = 16 / E, kColumns = 32;
+  using T = typename Element<E>::Type;
+  const TileTag<E, kB> d;
+  alignas(64) Byte buffer[kColumns * kBypassRun];
+  const std::int64_t distance = t.row_stride, stride = t.col_stride;
+  for (std::int64_t b = 0; b < t.nb; b += kBypassRun / E) {
+    const std::int64_t run = std::min(kBypassRun, (t.nb - b) * E);
+    for (std::int64_t next = 0; next < t.na; next += kColumns) {
+      const std::int64_t a = std::min(next, t.na - kL), columns = std::min(kColumns, t.na - a);
+      const Byte* from = t.rows[0] + b * distance + a * E;
+      for (std::int64_t at = 0; at < run; at += kLine, from += kLineRows<E> * distance) {
+        in_steps<kL>(columns, [&](std::int64_t k) HWY_ATTR {
+          line_of_tiles<E, kB, Writing::plain>(from + k * E, distance, buffer + k * run + at, run);
+        });
+      }
+      Byte* to = t.cols[0] + a * stride + b * E;
+      const Byte* made = buffer;
+      for (std::int64_t k = 0; k < columns; ++k, to += stride, made += run) {
+        for (std::int64_t i = 0; i < run; i += 16 * kB) {
+          hn::Stream(hn::LoadU(d, reinterpret_cast<const T*>(made + i)), d,
+                     reinterpret_cast<T*>(to + i));
+        }
+      }
+    }
+  }
+}
+
 template <int E, int kB>
 void bands(const TransposeBlock& t) {
   constexpr std::int64_t kL = 16 / E;
+  if constexpr (kB == kBlocks && E >= 4) {
+    if (for_bypass<E>(t)) return by_buffer<E, kB>(t);
+  }
   if constexpr (kB > 1) {
     if (t.nb < kL * kB) return bands<E, kB / 2>(t);
   }

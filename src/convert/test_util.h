@@ -79,6 +79,9 @@ inline std::size_t reached_bytes(const Mapping& mapping) {
 inline std::string difference(const Case& c, Random& random, ThreadPool* pool,
                               Options options = {}) {
   options.tuning.prefetch_for_write = random() % 2 == 0;
+  options.tuning.non_temporal = random() % 2 == 0;
+  options.next_use = random() % 2 == 0 ? NextUse::soon : NextUse::later;
+  if (random() % 2 == 0) options.tuning.caches.l2 = 4096;  // what is small bypasses it as well
   options.least_of_stage = pick(random, {2, 64, 2048});
   options.tuning.streams = static_cast<int>(pick(random, {0, 1, 8, 16, kMostStreams}));
   const Mapping src(Layout::parse(c.from), c.shape, dtype_bytes(c.src));

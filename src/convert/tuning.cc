@@ -24,16 +24,18 @@ bool is_intel() noexcept {
 }
 
 /// What each family did best with, measured by bench/convert (docs/conversion.md): cores of Intel
-/// wait for each line that a store misses, so that it pays to ask for it; the others follow few
-/// streams by themselves, and lose by being asked.
+/// wait for each line that a store misses, so that it pays to ask for it, or not to have it; the
+/// others follow few streams by themselves, and lose by being asked.
 ConversionTuning of_processor() noexcept {
-  return is_intel() ? ConversionTuning{.prefetch_for_write = true, .streams = 0}
-                    : ConversionTuning{.prefetch_for_write = false, .streams = 16};
+  return is_intel()
+             ? ConversionTuning{.prefetch_for_write = true, .streams = 0, .non_temporal = true}
+             : ConversionTuning{.prefetch_for_write = false, .streams = 16, .non_temporal = false};
 }
 
 /// One word, so that no thread sees a half of one tuning and a half of another, without a lock.
 std::uint32_t packed(const ConversionTuning& t) noexcept {
-  return static_cast<std::uint32_t>(t.streams) << 1 | (t.prefetch_for_write ? 1U : 0U);
+  return static_cast<std::uint32_t>(t.streams) << 2 | (t.non_temporal ? 2U : 0U) |
+         (t.prefetch_for_write ? 1U : 0U);
 }
 
 std::atomic<std::uint32_t>& in_use() noexcept {
@@ -47,7 +49,9 @@ ConversionTuning default_conversion_tuning() noexcept { return of_processor(); }
 
 ConversionTuning conversion_tuning() noexcept {
   const std::uint32_t word = in_use().load(std::memory_order_relaxed);
-  return {.prefetch_for_write = (word & 1U) != 0, .streams = static_cast<int>(word >> 1)};
+  return {.prefetch_for_write = (word & 1U) != 0,
+          .streams = static_cast<int>(word >> 2),
+          .non_temporal = (word & 2U) != 0};
 }
 
 void set_conversion_tuning(const ConversionTuning& tuning) noexcept {

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/blocks.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "convert/kernels.h"
+
+namespace stowage::conversion {
+namespace {
+
+/// The longer a unit goes on that is walked a few rows or columns at a time, the further hardware
+/// prefetchers run ahead. Still not more than this part of the whole.
+constexpr std::int64_t kLeastOfPanels = 65536, kMostOfPanels = 524288, kPartOfAll = 8;
+
+constexpr std::int64_t kMostOfStreams = 262144;
+
+/// What a unit may touch that is walked along its diagonals, which are to be long.
+std::int64_t most_of_diagonals(std::int64_t all) noexcept {
+  constexpr std::int64_t kMost = 2097152, kPart = 4;
+  return std::clamp(all / kPart, kLeastOfPanels, kMost);
+}
+
+/// Whether a few rows or columns are walked together, each of their lines once; `panels`: those of
+/// a line or less are.
+bool one_pass(const Job& job, bool panels) noexcept {
+  constexpr std::int64_t kTile = 16;  // bytes of a row
+  if (std::min(job.a.n, job.b.n) * job.dst_bytes > kLine) return false;
+  return panels || job.a.n * job.src_bytes <= kTile ||
+         kernel_for(job.dst_bytes, job.a.n, job.b.n, even_stride(job.b, &Loop::is),
+                    even_stride(job.a, &Loop::os))
+                 .number != TransposeKernel::Number::element;
+}
+
+/// As many blocks, none much shorter than the others: prefetchers start again with each.
+void even_blocks(Chain& chain) noexcept {
+  const std::int64_t even = ceil_div(chain.n, ceil_div(chain.n, chain.block));
+  chain.block = std::min(chain.block, round_up(even, kLine));
+}
+
+/// Where the L1 does not hold a line of each of the columns that a line of the source goes to, but
+/// a line of each of the rows that are read until those columns are done. Not where `all` bytes
+/// take much of the L3: panels meet each line once.
+bool choose_staggered_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
+  constexpr std::int64_t kRows = 128, kPartOfL3 = 8;
+  const Caches& caches = tuning.caches;
+  const std::int64_t of_line = kLine / job.dst_bytes, distance = even_stride(job.b, &Loop::is),
+                     columns = even_stride(job.a, &Loop::os);
+  job.staggered = tuning.streams > 0 && job.dst_bytes == 4 && job.a.n >= 2 * of_line &&
+                  job.b.n >= kRows && all <= caches.l3 / kPartOfL3 && distance != 0 &&
+                  columns != 0 && crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
+                  !crowds(caches.l1_span(), caches.l1_ways, distance, kRows);
+  if (!job.staggered) return false;
+  job.a.block = std::min(job.a.n, kMaxEvenBlock);
+  job.b.block = std::clamp(most_of_panels(all) / (job.a.block * job.dst_bytes) / of_line * of_line,
+                           kRows, std::min(job.b.n, kMaxEvenBlock));
+  return true;
+}
+
+/// Whether it has panels: rows or columns that are walked a few at a time.
+bool has_panels(const Job& job, bool cast, const Tuning& tuning) noexcept {
+  return !cast && tuning.streams > 0 && job.dst_bytes >= kernels().least_of_squares;
+}
+
+/// Of a transposition that moves `all` bytes, in more than one pass.
+std::int64_t most_bytes(const Job& job, bool panels, std::int64_t all) noexcept {
+  // Rows that crowd a few sets are copied first, as many as there is room for.
+  if (!panels || (!job.whole_lines && crowded(job.b.loops[0].is, kLine / job.src_bytes)))
+    return kMostBytes;
+  return most_of_panels(all);
+}
+
+/// Where results bypass the caches: as many rows as fill a run of a column, and as many columns as
+/// a unit may touch. Plain stores keep up with that in columns, or of rows, that are few: then only
+/// if all results do.
+bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass) noexcept {
+  constexpr std::int64_t kFewBytes = 256;
+  const std::int64_t element = job.dst_bytes, line = kLine / element, run = kBypassRun / element,
+                     rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os);
+  const bool few = std::min(job.a.n, job.b.n) * element <= kFewBytes;
+  if (bypass == Bypass::none || (bypass == Bypass::wide && few) || element < 4 || job.a.n < line ||
+      job.b.n % line != 0 || job.a.valid < job.a.n || job.b.valid < job.b.n || rows == 0 ||
+      columns == 0 || columns % kLine != 0 ||
+      kernel_for(job.dst_bytes, job.a.n, job.b.n, rows, columns).number !=
+          TransposeKernel::Number::element)
+    return false;
+  const std::int64_t most = most_of_panels(all) / element;
+  job.bypass = true;
+  job.a.block = std::min({job.a.n, kMaxEvenBlock, most / run});
+  even_blocks(job.a);
+  job.b.block = std::min({job.b.n, kMaxEvenBlock, std::max(most / job.a.block / run * run, run)});
+  return true;
+}
+
+/// Rows and columns that both crowd the L1 are walked along their diagonals, all of those that are
+/// farther apart; rows farther apart than columns, few of whose lines crowd it, to the last one.
+bool choose_long_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
+  const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os),
+                     line = kLine / job.dst_bytes;
+  const bool rows_far = rows >= columns,
+             diagonal = rows != 0 && both_crowd(tuning.caches, rows, columns, line);
+  if (!job.whole_lines || !(diagonal || (rows_far && few_crowd(tuning.caches, columns))))
+    return false;
+  Chain &whole = rows_far ? job.b : job.a, &part = rows_far ? job.a : job.b;
+  const std::int64_t most = (diagonal ? most_of_diagonals(all) : most_of_panels(all)) /
+                            (whole.n * job.dst_bytes) / line * line;
+  if (whole.n > kMaxEvenBlock || most == 0) return false;
+  whole.block = whole.n;
+  part.block = std::min(part.n, most);
+  even_blocks(part);
+  return true;
+}
+
+/// How long rows are that are cast before or after a transposition: longer for prefetchers that
+/// follow few streams, and where elements become narrower. 64 of them, of bytes, are what scratch
+/// memory takes.
+std::int64_t cast_row(const Job& job, const Tuning& tuning) noexcept {
+  return tuning.streams > 0 || job.src_bytes > job.dst_bytes ? kMaxBlock / 2 : kMaxBlock / 4;
+}
+
+}  // namespace
+
+std::int64_t most_of_streams(std::int64_t all) noexcept {
+  return std::clamp(all / kPartOfAll, kLeastOfPanels, kMostOfStreams);
+}
+
+std::int64_t most_of_panels(std::int64_t all) noexcept {
+  return std::clamp(all / kPartOfAll, kLeastOfPanels, kMostOfPanels);
+}
+
+std::int64_t even_stride(const Chain& chain, std::int64_t Loop::*stride) noexcept {
+  return chain.count == 1 ? chain.loops[0].*stride : 0;
+}
+
+const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
+                                  std::int64_t row_stride, std::int64_t col_stride) noexcept {
+  TransposeBlock block{};
+  block.na = na;
+  block.nb = nb;
+  block.row_stride = row_stride;
+  block.col_stride = col_stride;
+  return choose(kernels(), element, block);
+}
+
+void choose_blocks(Job& job, std::int64_t cast_row, std::int64_t most) noexcept {
+  // Rows without a source are as long as zero_bytes.
+  const bool tables =
+      job.kind == Kind::strided || cast_row > 0 || job.a.valid < job.a.n || job.b.valid < job.b.n;
+  const std::int64_t element = std::max(job.src_bytes, job.dst_bytes);
+  // Four lines in either direction; what the shorter side leaves goes to the longer one.
+  std::int64_t side = 4 * kLine / element;
+  while (side * side * element > most) side /= 2;
+  const auto grow = [&](const Chain& chain, std::int64_t from, std::int64_t to) {
+    const std::int64_t longest = chain.count == 1 && !tables ? kMaxEvenBlock : kMaxBlock;
+    return std::min({chain.n, longest, std::max(from, round_up(to, kLine))});
+  };
+  std::int64_t a = std::min(job.a.n, side), b = std::min(job.b.n, side);
+  if (job.b.n > side && job.b.n <= 2 * side) {
+    b = job.b.n;
+    a = std::min(job.a.n, std::max<std::int64_t>(most / element / b / 16 * 16, 16));
+  } else if (job.a.n > side && 5 * job.a.n <= 8 * side) {
+    a = job.a.n;
+  }
+  const std::int64_t least = most / element;
+  if (a * b < least) a = grow(job.a, a, least / b);
+  if (a * b < least) b = grow(job.b, b, least / a);
+  if (cast_row >
+      0) {  // whole rows are cast, on that side of the transposition where elements are narrow
+    const bool along_b = job.src_bytes <= job.dst_bytes;
+    std::int64_t& row = along_b ? b : a;
+    std::int64_t& rows = along_b ? a : b;
+    row = grow(along_b ? job.b : job.a, row, cast_row);
+    const std::int64_t narrow = std::min(job.src_bytes, job.dst_bytes);
+    rows = std::clamp<std::int64_t>(64 * cast_row / row / narrow, 1, rows);
+  }
+  job.a.block = a;
+  job.b.block = b;
+}
+
+bool choose_transpose_blocks(Job& job, std::int64_t all, bool cast, Bypass bypass,
+                             const Tuning& tuning) noexcept {
+  if (!cast && choose_bypass_blocks(job, all, bypass)) return false;
+  if (!cast && choose_staggered_blocks(job, all, tuning)) return false;
+  const bool panels = has_panels(job, cast, tuning);
+  const std::int64_t line = kLine / job.dst_bytes;
+  job.whole_lines = panels && job.dst_bytes >= kernels().least_of_line_squares && job.a.n >= line &&
+                    job.b.n >= line && even_stride(job.a, &Loop::os) != 0;
+  if (!cast && one_pass(job, panels)) {
+    choose_blocks(job, 0, most_of_streams(all));
+    even_blocks(job.a);
+    even_blocks(job.b);
+  } else if (!choose_long_blocks(job, all, tuning)) {
+    choose_blocks(job, cast ? cast_row(job, tuning) : 0, most_bytes(job, panels, all));
+  }
+  return !cast;
+}
+
+}  // namespace stowage::conversion
