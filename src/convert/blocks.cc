@@ -13,7 +13,7 @@ namespace {
 /// prefetchers run ahead. Still not more than this part of the whole.
 constexpr std::int64_t kLeastOfPanels = 65536, kMostOfPanels = 524288, kPartOfAll = 8;
 
-constexpr std::int64_t kMostOfStreams = 262144;
+constexpr std::int64_t kMostOfStreams = 262144, kMostOfTiles = 65536;
 
 /// What a unit may touch that is walked along its diagonals, which are to be long.
 std::int64_t most_of_diagonals(std::int64_t all) noexcept {
@@ -46,9 +46,9 @@ bool choose_staggered_blocks(Job& job, std::int64_t all, const Tuning& tuning) n
   const Caches& caches = tuning.caches;
   const std::int64_t of_line = kLine / job.dst_bytes, distance = even_stride(job.b, &Loop::is),
                      columns = even_stride(job.a, &Loop::os);
-  job.staggered = tuning.streams > 0 && job.dst_bytes == 4 && job.a.n >= 2 * of_line &&
-                  job.b.n >= kRows && all <= caches.l3 / kPartOfL3 && distance != 0 &&
-                  columns != 0 && crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
+  job.staggered = job.dst_bytes == 4 && job.a.n >= 2 * of_line && job.b.n >= kRows &&
+                  all <= caches.l3 / kPartOfL3 && distance != 0 && columns != 0 &&
+                  crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
                   !crowds(caches.l1_span(), caches.l1_ways, distance, kRows);
   if (!job.staggered) return false;
   job.a.block = std::min(job.a.n, kMaxEvenBlock);
@@ -62,8 +62,18 @@ bool has_panels(const Job& job, bool cast, const Tuning& tuning) noexcept {
   return !cast && tuning.streams > 0 && job.dst_bytes >= kernels().least_of_squares;
 }
 
+/// Whether tiles take all columns of a few rows before the next rows, however many rows there are:
+/// columns are few and, farther from each other than rows, do not crowd the L1.
+bool goes_by_rows(const Job& job) noexcept {
+  const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os);
+  return job.dst_bytes >= 4 && job.a.n * job.dst_bytes <= 4 * kLine && rows != 0 &&
+         2 * rows < columns && !columns_crowd(columns, job.a.n);
+}
+
 /// Of a transposition that moves `all` bytes, in more than one pass.
 std::int64_t most_bytes(const Job& job, bool panels, std::int64_t all) noexcept {
+  if (!panels && job.src_bytes == job.dst_bytes && goes_by_rows(job))
+    return std::clamp(all / kPartOfAll, kMostBytes, kMostOfTiles);
   // Rows that crowd a few sets are copied first, as many as there is room for.
   if (!panels || (!job.whole_lines && crowded(job.b.loops[0].is, kLine / job.src_bytes)))
     return kMostBytes;

@@ -87,6 +87,12 @@ constexpr bool crowded(std::int64_t distance, std::int64_t lines) {
   return lines * (power < 4096 ? power : 4096) > 16 * 4096;
 }
 
+/// Whether a few of n columns at this distance are better walked to the last row before the next
+/// few: their lines share few sets of the L1.
+constexpr bool columns_crowd(std::int64_t distance, std::int64_t n) {
+  return distance % 2048 == 0 || crowded(distance, n);
+}
+
 /// Lines of so many rows at this distance that fall into one set of a cache, whose sets repeat at
 /// `span` bytes, are more than the ways of the set.
 constexpr bool crowds(std::int64_t span, int ways, std::int64_t distance, std::int64_t rows) {

@@ -107,17 +107,17 @@ HWY_INLINE void columns_down(const Byte* from, std::int64_t distance, Byte* firs
 }
 
 /// A line of rows by a tile of columns.
-template <int E, int kB, Writing kWriting>
+template <int E, int kB>
 HWY_INLINE void line_of_tiles(const Byte* from, std::int64_t distance, Byte* to,
                               std::int64_t stride) {
-  tiles_down<E, kB, kWriting, 16 / E, EvenRows<16 / E> >(from, distance, to, stride,
-                                                         kLine / (kB * 16));
+  tiles_down<E, kB, Writing::plain, 16 / E, EvenRows<16 / E> >(from, distance, to, stride,
+                                                               kLine / (kB * 16));
 }
 
 /// All columns of as many rows as fill whole lines, a few columns at a time: each few of them a
 /// line behind those before, so that lines at equal places of many columns, which fall into the
 /// same sets of the cache, are not written at the same time. Returns how many rows that were.
-template <int E, int kB, Writing kWriting>
+template <int E, int kB>
 HWY_NOINLINE std::int64_t staggered(const TransposeBlock& t) {
   constexpr std::int64_t kL = 16 / E, kRows = kLine / E;
   constexpr std::int64_t kMost = 4 * kLine / E;  // columns whose lines the L1 holds of so many rows
@@ -134,12 +134,12 @@ HWY_NOINLINE std::int64_t staggered(const TransposeBlock& t) {
       const Byte* p = from + step * kRows * distance + k * back_from;
       Byte* q = to + step * kLine + k * back_to;
       for (; k < end; ++k, p += back_from, q += back_to)
-        line_of_tiles<E, kB, kWriting>(p, distance, q, stride);
+        line_of_tiles<E, kB>(p, distance, q, stride);
     }
   }
   if (t.na % kL != 0) {
     const std::int64_t a = t.na - kL;
-    tiles_down<E, kB, kWriting, kL, EvenRows<kL> >(
+    tiles_down<E, kB, Writing::plain, kL, EvenRows<kL> >(
         t.rows[0] + a * E, distance, t.cols[0] + a * stride, stride, lines * kLine / (kB * 16));
   }
   return lines * kRows;

@@ -315,7 +315,7 @@ HWY_NOINLINE void by_buffer(const TransposeBlock& t) {
       const Byte* from = t.rows[0] + b * distance + a * E;
       for (std::int64_t at = 0; at < run; at += kLine, from += kLineRows<E> * distance) {
         in_steps<kL>(columns, [&](std::int64_t k) HWY_ATTR {
-          line_of_tiles<E, kB, Writing::plain>(from + k * E, distance, buffer + k * run + at, run);
+          line_of_tiles<E, kB>(from + k * E, distance, buffer + k * run + at, run);
         });
       }
       Byte* to = t.cols[0] + a * stride + b * E;
@@ -330,11 +330,45 @@ HWY_NOINLINE void by_buffer(const TransposeBlock& t) {
   }
 }
 
+/// Columns of a pass over all rows of a block.
+constexpr std::int64_t kPassColumns = 40;
+
+/// Whether lines of far columns, prefetched ahead of being filled, and what is read crowd the L1,
+/// so that fewer columns at a time are better.
+template <int E>
+bool for_passes(const TransposeBlock& t) {
+  const Caches& caches = t.tuning->caches;
+  return t.tuning->prefetch_for_write && t.row_stride != 0 && t.row_stride < t.col_stride &&
+         t.na > kPassColumns && !columns_crowd(t.col_stride, t.na) &&
+         crowds(caches.l1_span(), caches.l1_ways - 1, t.col_stride, t.na);
+}
+
+template <int E, int kB>
+void bands(const TransposeBlock& t);
+
+/// A few columns at a time, all rows of them.
+template <int E, int kB>
+HWY_NOINLINE void passes(const TransposeBlock& t) {
+  TransposeBlock few = t;
+  const Byte* row = t.rows[0];
+  Byte* column = t.cols[0];
+  few.rows = &row;
+  few.cols = &column;
+  const std::int64_t n = round_up(ceil_div(t.na, ceil_div(t.na, kPassColumns)), kLine / E);
+  for (std::int64_t a = 0; a < t.na; a += n) {
+    few.na = std::min(n, t.na - a);
+    bands<E, kB>(few);
+    row += few.na * E;
+    column += few.na * t.col_stride;
+  }
+}
+
 template <int E, int kB>
 void bands(const TransposeBlock& t) {
   constexpr std::int64_t kL = 16 / E;
   if constexpr (kB == kBlocks && E >= 4) {
     if (for_bypass<E>(t)) return by_buffer<E, kB>(t);
+    if (for_passes<E>(t)) return passes<E, kB>(t);
   }
   if constexpr (kB > 1) {
     if (t.nb < kL * kB) return bands<E, kB / 2>(t);
@@ -366,9 +400,7 @@ void bands(const TransposeBlock& t) {
   }
   std::int64_t b = 0;
   if constexpr (kB == kBlocks && E == 4) {
-    if (t.staggered && t.na >= kL)
-      b = t.tuning->prefetch_for_write ? staggered<E, kB, Writing::ahead>(t)
-                                       : staggered<E, kB, Writing::plain>(t);
+    if (t.staggered && t.na >= kL) b = staggered<E, kB>(t);
   }
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (kB == kBlocks && E < 4) {
@@ -386,8 +418,7 @@ void bands(const TransposeBlock& t) {
     b = t.tuning->prefetch_for_write ? columns_first<E, kB, Writing::ahead, Rows>(t, few)
                                      : columns_first<E, kB, Writing::plain, Rows>(t, few);
   }
-  const bool crowd =
-      (E == 16 && t.na <= 2) || t.col_stride % 2048 == 0 || crowded(t.col_stride, t.na);
+  const bool crowd = (E == 16 && t.na <= 2) || columns_crowd(t.col_stride, t.na);
   // Beyond L2 it is worth more to read each line once, if there are several in a row.
   const bool once = t.size > Size::small && !t.copied && E >= 4 && t.na * E >= 128;
   if (b == 0 && even && crowd && !once && !crowded(t.row_stride, kL * kB))
