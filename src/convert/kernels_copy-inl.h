@@ -92,9 +92,10 @@ HWY_INLINE void copy_short_switch(const CopyBlock& c, std::integer_sequence<int,
 void copy_vectors(const CopyBlock& c) {
   const hn::ScalableTag<Byte> d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  constexpr std::int64_t kFewLines = 256;  // bytes of a run whose first and last line stand for all
   const std::int64_t rows = c.rows, is = c.is, os = c.os, run = c.run,
-                     ahead = 8 * os;  // bytes may alias c
-  const bool asked = c.tuning->prefetch_for_write;
+                     ahead = (run <= kFewLines ? 8 : 3) * os;  // bytes may alias c
+  const bool asked = c.tuning->prefetch_for_write, each = asked && run > kFewLines;
   const Byte* from = c.src;
   Byte* to = c.dst;
   if (run < lanes) {  // two halves
@@ -113,11 +114,14 @@ void copy_vectors(const CopyBlock& c) {
   }
   for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
     std::int64_t i = 0;
-    if (asked && run <= 256) {
+    if (asked && !each) {
       prefetch_for_write(to + ahead);
       prefetch_for_write(to + ahead + run - 1);
     }
-    for (; i + lanes < run; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+    for (; i + lanes < run; i += lanes) {
+      if (each) prefetch_for_write(to + ahead + i);
+      hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+    }
     hn::StoreU(hn::LoadU(d, from + run - lanes), d, to + run - lanes);
   }
 }
