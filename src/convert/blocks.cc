@@ -88,9 +88,9 @@ bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass) noexcept {
   const std::int64_t element = job.dst_bytes, line = kLine / element, run = kBypassRun / element,
                      rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os);
   const bool few = std::min(job.a.n, job.b.n) * element <= kFewBytes;
-  if (bypass == Bypass::none || (bypass == Bypass::wide && few) || element < 4 || job.a.n < line ||
-      job.b.n % line != 0 || job.a.valid < job.a.n || job.b.valid < job.b.n || rows == 0 ||
-      columns == 0 || columns % kLine != 0 ||
+  if (bypass == Bypass::none || (bypass == Bypass::wide && few) || element < kLeastOfBypass ||
+      job.a.n < line || job.b.n % line != 0 || job.a.valid < job.a.n || job.b.valid < job.b.n ||
+      rows == 0 || columns == 0 || columns % kLine != 0 ||
       kernel_for(job.dst_bytes, job.a.n, job.b.n, rows, columns).number !=
           TransposeKernel::Number::element)
     return false;

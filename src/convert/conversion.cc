@@ -69,9 +69,10 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
                   static_cast<std::size_t>(tuning_.caches.l2)
               ? Size::small
               : Size::tiny;
-  if (options.next_use == NextUse::later && tuning_.non_temporal && size_ != Size::tiny)
-    size_ = Size::huge;
   cast_ = mapped_ || src_dtype != dst_dtype;
+  if (options.next_use == NextUse::later && tuning_.non_temporal && !cast_ &&
+      dst_scalar_ >= kLeastOfBypass && size_ != Size::tiny)
+    size_ = Size::huge;
   alias_ = !cast_ && src.same_bytes(dst);
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
   bytes_moved_ = static_cast<std::size_t>(src.shape().elements() * src_scalar_);

@@ -35,6 +35,8 @@ constexpr std::int64_t whole_runs(std::int64_t run) {
 /// Bytes of a column that leave together where results bypass the caches: stores to memory go on
 /// where they ended, and reading follows few rows at once.
 inline constexpr std::int64_t kBypassRun = 2 * kLine;
+/// Bytes of the narrowest elements that do: others do not fill lines as fast as memory takes them.
+inline constexpr int kLeastOfBypass = 4;
 
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;

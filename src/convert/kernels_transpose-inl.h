@@ -366,7 +366,7 @@ HWY_NOINLINE void passes(const TransposeBlock& t) {
 template <int E, int kB>
 void bands(const TransposeBlock& t) {
   constexpr std::int64_t kL = 16 / E;
-  if constexpr (kB == kBlocks && E >= 4) {
+  if constexpr (kB == kBlocks && E >= kLeastOfBypass) {
     if (for_bypass<E>(t)) return by_buffer<E, kB>(t);
     if (for_passes<E>(t)) return passes<E, kB>(t);
   }

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "stowage/machine.h"
+
 namespace stowage {
 namespace {
 
@@ -24,12 +26,12 @@ bool is_intel() noexcept {
 }
 
 /// What each family did best with, measured by bench/convert (docs/conversion.md): cores of Intel
-/// wait for each line that a store misses, so that it pays to ask for it, or not to have it; the
-/// others follow few streams by themselves, and lose by being asked.
+/// wait for each line that a store misses, so that it pays to ask for it; the others follow few
+/// streams by themselves, and lose by being asked. Those of Intel with vectors of 64 bytes are of
+/// servers, whose L3 takes lines no faster than memory does.
 ConversionTuning of_processor() noexcept {
-  return is_intel()
-             ? ConversionTuning{.prefetch_for_write = true, .streams = 0, .non_temporal = true}
-             : ConversionTuning{.prefetch_for_write = false, .streams = 16, .non_temporal = false};
+  if (!is_intel()) return {.prefetch_for_write = false, .streams = 16, .non_temporal = false};
+  return {.prefetch_for_write = true, .streams = 0, .non_temporal = vector_lanes() == 16};
 }
 
 /// One word, so that no thread sees a half of one tuning and a half of another, without a lock.
