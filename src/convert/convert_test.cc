@@ -285,12 +285,13 @@ TEST(Convert, BypassesTheCaches) {
   };
 
   constexpr Row kRows[] = {
-      {80, 8, 32, true, true},    // 320 bytes of a row or a column
-      {65, 8, 32, true, true},    // a piece of one column is left
-      {80, 7, 33, false, false},  // columns of pixels begin within lines
-      {64, 8, 32, false, true},   // 256 bytes
-      {17, 8, 32, false, true},   // one column more than a line
-      {640, 16, 31, true, true},  // the last run is half of one
+      {80, 16, 33, true, true},    // 320 bytes of a row or a column
+      {65, 16, 33, true, true},    // a piece of one column is left
+      {80, 15, 33, false, false},  // columns of pixels begin within lines
+      {64, 16, 33, false, true},   // 256 bytes
+      {64, 16, 32, true, true},    // columns that crowd the L2
+      {17, 16, 33, false, true},   // one column more than a line
+      {640, 16, 31, true, true},   // the last run is half of one
   };
   for (const Row& row : kRows) {
     const Shape shape("nchw", {1, row.channels, row.h, row.w});
@@ -298,6 +299,7 @@ TEST(Convert, BypassesTheCaches) {
     Options options;
     options.tuning.non_temporal = true;
     options.tuning.caches.l2 = 16384;
+    options.tuning.caches.l2_ways = 16;
     const auto bypasses = [&](NextUse next_use) {
       options.next_use = next_use;
       return Program(DType::f32, src, DType::f32, dst, {}, options).explain().find("in pieces") !=

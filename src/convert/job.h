@@ -42,10 +42,10 @@ struct Step {
 /// Which of CastMoves a unit is, if any.
 enum class CastMove : std::uint8_t { none, split, spread, press, interleave, transpose };
 
-/// Which transpositions write around the caches, where lines are filled.
+/// Which transpositions write lines by non-temporal stores.
 enum class Bypass : std::uint8_t {
   none,
-  wide,  ///< those of so many rows and columns that caches hold their lines badly
+  wide,  ///< those whose rows and columns are many, or crowd the L2
   all,
 };
 
