@@ -294,16 +294,28 @@ void half_lines(const TransposeBlock& t) {
 /// Whether rows are at equal distances and columns are made of whole lines.
 template <int E>
 bool for_bypass(const TransposeBlock& t) {
-  return t.bypass && t.row_stride != 0 && t.na >= 16 / E && t.nb % kLineRows<E> == 0 &&
+  return t.bypass && t.row_stride != 0 && t.na >= kLineRows<E> && t.nb % kLineRows<E> == 0 &&
          t.col_stride != 0 && t.col_stride % kLine == 0 &&
          reinterpret_cast<std::uintptr_t>(t.cols[0]) % kLine == 0;
+}
+
+/// Lines of as many rows as fill one of each column; where vectors are lines, each is loaded once.
+template <int E, int kB>
+HWY_INLINE void lines_to(const Byte* from, std::int64_t distance, Byte* to, std::int64_t stride) {
+  constexpr std::int64_t kL = 16 / E;
+  if constexpr (kB == 4) {
+    square_of_lines<E, Writing::plain>(EvenRows<kL>(from, distance), to, stride);
+  } else {
+    for (std::int64_t a = 0; a < kLineRows<E>; a += kL)
+      line_of_tiles<E, kB>(from + a * E, distance, to + a * stride, stride);
+  }
 }
 
 /// As many rows as fill a run of a column, all columns of them before the next rows: pieces are put
 /// together in a buffer and leave it by non-temporal stores.
 template <int E, int kB>
 HWY_NOINLINE void by_buffer(const TransposeBlock& t) {
-  constexpr std::int64_t kL = 16 / E, kColumns = 32;
+  constexpr std::int64_t kSide = kLineRows<E>, kColumns = 2 * kSide;
   using T = typename Element<E>::Type;
   const TileTag<E, kB> d;
   alignas(64) Byte buffer[kColumns * kBypassRun];
@@ -311,11 +323,11 @@ HWY_NOINLINE void by_buffer(const TransposeBlock& t) {
   for (std::int64_t b = 0; b < t.nb; b += kBypassRun / E) {
     const std::int64_t run = std::min(kBypassRun, (t.nb - b) * E);
     for (std::int64_t next = 0; next < t.na; next += kColumns) {
-      const std::int64_t a = std::min(next, t.na - kL), columns = std::min(kColumns, t.na - a);
+      const std::int64_t a = std::min(next, t.na - kSide), columns = std::min(kColumns, t.na - a);
       const Byte* from = t.rows[0] + b * distance + a * E;
-      for (std::int64_t at = 0; at < run; at += kLine, from += kLineRows<E> * distance) {
-        in_steps<kL>(columns, [&](std::int64_t k) HWY_ATTR {
-          line_of_tiles<E, kB>(from + k * E, distance, buffer + k * run + at, run);
+      for (std::int64_t at = 0; at < run; at += kLine, from += kSide * distance) {
+        in_steps<kSide>(columns, [&](std::int64_t k) HWY_ATTR {
+          lines_to<E, kB>(from + k * E, distance, buffer + k * run + at, run);
         });
       }
       Byte* to = t.cols[0] + a * stride + b * E;
