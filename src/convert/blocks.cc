@@ -82,15 +82,15 @@ std::int64_t most_bytes(const Job& job, bool panels, std::int64_t all) noexcept 
 
 /// Where results bypass the caches: as many rows as fill a run of a column, and as many columns as
 /// a unit may touch. Plain stores keep up with that where columns or rows are few, and the L2 holds
-/// a line of each column: then only if all results do.
+/// a line of each of far columns: then only if all results do.
 bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass,
                           const Tuning& tuning) noexcept {
   constexpr std::int64_t kFewBytes = 256;
   const Caches& caches = tuning.caches;
   const std::int64_t element = job.dst_bytes, line = kLine / element, run = kBypassRun / element,
                      rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os);
-  const bool few = std::min(job.a.n, job.b.n) * element <= kFewBytes &&
-                   !crowds(caches.l2_span(), caches.l2_ways, columns, job.a.n);
+  const bool crowd = columns > rows && crowds(caches.l2_span(), caches.l2_ways, columns, job.a.n),
+             few = std::min(job.a.n, job.b.n) * element <= kFewBytes && !crowd;
   if (bypass == Bypass::none || (bypass == Bypass::wide && few) || element < kLeastOfBypass ||
       job.a.n < line || job.b.n % line != 0 || job.a.valid < job.a.n || job.b.valid < job.b.n ||
       rows == 0 || columns == 0 || columns % kLine != 0 ||

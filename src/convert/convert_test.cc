@@ -307,6 +307,11 @@ TEST(Convert, BypassesTheCaches) {
     };
     EXPECT_EQ(bypasses(NextUse::soon), row.soon) << shape.text();
     EXPECT_EQ(bypasses(NextUse::later), row.later) << shape.text();
+    options.next_use = NextUse::soon;
+    const bool back =
+        Program(DType::f32, dst, DType::f32, src, {}, options).explain().find("in pieces") !=
+        std::string::npos;
+    EXPECT_EQ(back, row.channels == 80 || row.channels == 640) << shape.text() << ", to pixels";
     options.tuning.caches.l2 = 1 << 24;
     EXPECT_FALSE(bypasses(NextUse::later)) << shape.text();
     options.tuning.caches.l2 = 16384;
