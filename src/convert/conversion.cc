@@ -86,7 +86,7 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
   }
   for (std::int64_t i = nests_ < plan_.count() ? nests_ : 0; i < std::min(nests_, kKept); ++i) {
     plan_.make(i, nest);
-    make(nest, nests_ == 1, jobs_[static_cast<std::size_t>(i)]);
+    make(nest, nests_ == 1, bypass(), jobs_[static_cast<std::size_t>(i)]);
   }
   const auto cells = dst.count();
   bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dst_scalar_);
@@ -156,19 +156,24 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
       run_job(job, cut(part), cut(part + 1), src, dst);
     }
   };
-  for (std::int64_t i = 0; i < kept; ++i) range(i, jobs_[static_cast<std::size_t>(i)]);
-  if (nests_ == kept) return;
-  Nest nest;
-  Job job;
-  for (std::int64_t i = kept; i < nests_; ++i) {
+  // Nothing bypasses the caches where the result begins within a line.
+  const bool within = reinterpret_cast<std::uintptr_t>(dst) % kLine != 0;
+  const auto make_again = [&](std::int64_t i) {
+    Nest nest;
+    Job job;
     plan_.make(i, nest);
-    make(nest, false, job);
+    make(nest, nests_ == 1, within ? Bypass::none : bypass(), job);
     range(i, job);
+  };
+  for (std::int64_t i = 0; i < kept; ++i) {
+    const Job& job = jobs_[static_cast<std::size_t>(i)];
+    within&& job.bypass ? make_again(i) : range(i, job);
   }
+  for (std::int64_t i = kept; i < nests_; ++i) make_again(i);
 }
 
-void Program::make(const Nest& nest, bool alone, Job& out) const noexcept {
-  make_job(nest, alone, src_scalar_, dst_scalar_, cast_, row_cast_.moves(), bypass(), tuning_, out);
+void Program::make(const Nest& nest, bool alone, Bypass bypass, Job& out) const noexcept {
+  make_job(nest, alone, src_scalar_, dst_scalar_, cast_, row_cast_.moves(), bypass, tuning_, out);
   if (!cast_) choose_planes(nest, dst_scalar_, least_of_stage_, out);
   if (cast_ && !mapped_) choose_stage(nest, least_of_stage_, out);
 }

@@ -76,7 +76,7 @@ class Program {
   template <class F>
   void each_unit(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst,
                  F f) const noexcept;
-  void make(const Nest& nest, bool alone, Job& out) const noexcept;
+  void make(const Nest& nest, bool alone, Bypass bypass, Job& out) const noexcept;
   void run_job(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
                Byte* dst) const noexcept;
   void run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin, std::int64_t end,
