@@ -3,6 +3,7 @@
 #include "convert/kernels.h"
 
 #include <gtest/gtest.h>
+#include <hwy/detect_targets.h>
 
 #include <algorithm>
 #include <memory>
@@ -73,6 +74,13 @@ TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
             const TransposeKernel& row = choose(kernels(), element, block);
             EXPECT_TRUE(row.fits(block)) << row.name << ", " << na << " by " << nb;
             chosen.insert({row.fits, row.run});
+            // Rows for bytes of AVX3_DL leave to the next that fits what is not faster by them.
+            if (target != HWY_AVX3_DL || element > 1) continue;
+            const auto rows = kernels().transpose[0];
+            const auto* const next =
+                std::find_if(&row + 1, rows.data() + rows.size(),
+                             [&](const TransposeKernel& other) { return other.fits(block); });
+            if (next != rows.data() + rows.size()) chosen.insert({next->fits, next->run});
           }
         }
       }
