@@ -31,10 +31,9 @@ struct ConversionTuning {
   /// as many as fill a line are walked at once to the end of a block, more where these follow more
   /// and a line would be met twice; 0: all of the block.
   int streams = 0;
-  /// Non-temporal stores are faster than the caches take lines beyond L2. Then results of
-  /// transpositions that do not fit into it bypass the caches, line by line: those of so many rows
-  /// and columns that this pays even with whoever reads the result next, and all that are not read
-  /// soon.
+  /// Beyond L2, non-temporal stores are faster than stores to the caches. Transpositions then use
+  /// them for results beyond L2: always for NextUse::later, for NextUse::soon where rows and
+  /// columns are so many that it pays even though the next reader finds the result in memory.
   bool non_temporal = false;
 
   friend bool operator==(const ConversionTuning&, const ConversionTuning&) = default;

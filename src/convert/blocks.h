@@ -32,7 +32,7 @@ void choose_blocks(Job& job, std::int64_t cast_row, std::int64_t most) noexcept;
 inline constexpr std::int64_t kMostBytes = 16384;
 
 /// Of a transposition that moves `all` bytes; and in which order a block is walked, as far as the
-/// job says. Returns whether blocks so small that they are better repeated may be.
+/// job says. Returns whether small blocks may be repeated.
 bool choose_transpose_blocks(Job& job, std::int64_t all, bool cast, Bypass bypass,
                              const Tuning& tuning) noexcept;
 
