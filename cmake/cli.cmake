@@ -7,7 +7,7 @@ if(cli_sources)
   # Verbs parse words and print. Optimising the templates of the parser takes longer than the rest of the build.
   set(verb_optimisation -O1)
   if(STOWAGE_SANITIZE)
-    set(verb_optimisation -O0)
+    set(verb_optimisation -O0 ${sanitize_less})
   endif()
   set(verb_sources ${cli_sources} ${PROJECT_SOURCE_DIR}/cli/main.cc)
   list(FILTER verb_sources EXCLUDE REGEX "/cli/io/")

@@ -5,7 +5,7 @@ include(GoogleTest)
 # -O1: tests are built often and run once. Under sanitizers, where compiling takes most of the time, -O0.
 set(test_optimisation -O1)
 if(STOWAGE_SANITIZE)
-  set(test_optimisation -O0)
+  set(test_optimisation -O0 ${sanitize_less})
 endif()
 # The random graphs, for the tests and for ./dev random.
 file(GLOB random_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/suite/random_graphs*.cc)
