@@ -46,11 +46,12 @@ bool choose_staggered_blocks(Job& job, std::int64_t all, const Tuning& tuning) n
   const Caches& caches = tuning.caches;
   const std::int64_t of_line = kLine / job.dst_bytes, distance = even_stride(job.b, &Loop::is),
                      columns = even_stride(job.a, &Loop::os);
-  job.staggered = job.dst_bytes == 4 && job.a.n >= 2 * of_line && job.b.n >= kRows &&
-                  all <= caches.l3 / kPartOfL3 && distance != 0 && columns != 0 &&
-                  crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
-                  !crowds(caches.l1_span(), caches.l1_ways, distance, kRows);
-  if (!job.staggered) return false;
+  const bool pays = job.dst_bytes == 4 && job.a.n >= 2 * of_line && job.b.n >= kRows &&
+                    all <= caches.l3 / kPartOfL3 && distance != 0 && columns != 0 &&
+                    crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
+                    !crowds(caches.l1_span(), caches.l1_ways, distance, kRows);
+  if (!pays) return false;
+  job.walk = Walk::staggered;
   job.a.block = std::min(job.a.n, kMaxEvenBlock);
   job.b.block = std::clamp(most_of_panels(all) / (job.a.block * job.dst_bytes) / of_line * of_line,
                            kRows, std::min(job.b.n, kMaxEvenBlock));
@@ -98,20 +99,27 @@ bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass,
           TransposeKernel::Number::element)
     return false;
   const std::int64_t most = most_of_panels(all) / element;
-  job.bypass = true;
+  job.walk = Walk::pieces;
   job.a.block = std::min({job.a.n, kMaxEvenBlock, most / run});
   even_blocks(job.a);
   job.b.block = std::min({job.b.n, kMaxEvenBlock, std::max(most / job.a.block / run * run, run)});
   return true;
 }
 
-/// Rows and columns that both crowd the L1 are walked along their diagonals, all of those that are
-/// farther apart; rows farther apart than columns, few of whose lines crowd it, to the last one.
+/// Rows and columns that both crowd the L1 are walked along their diagonals.
+Walk choose_walk(const Job& job, const Tuning& tuning) noexcept {
+  const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os);
+  const bool diagonal = job.whole_lines && rows != 0 && rows % kLine == 0 &&
+                        both_crowd(tuning.caches, rows, columns, kLine / job.dst_bytes);
+  return diagonal ? Walk::diagonal : Walk::free;
+}
+
+/// Diagonals of all rows or columns, those that are farther apart; rows farther apart than columns,
+/// few of whose lines crowd the L1, to the last one.
 bool choose_long_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
   const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os),
                      line = kLine / job.dst_bytes;
-  const bool rows_far = rows >= columns,
-             diagonal = rows != 0 && both_crowd(tuning.caches, rows, columns, line);
+  const bool rows_far = rows >= columns, diagonal = job.walk == Walk::diagonal;
   if (!job.whole_lines || !(diagonal || (rows_far && few_crowd(tuning.caches, columns))))
     return false;
   Chain &whole = rows_far ? job.b : job.a, &part = rows_far ? job.a : job.b;
@@ -198,6 +206,7 @@ bool choose_transpose_blocks(Job& job, std::int64_t all, bool cast, Bypass bypas
   const std::int64_t line = kLine / job.dst_bytes;
   job.whole_lines = panels && job.dst_bytes >= kernels().least_of_line_squares && job.a.n >= line &&
                     job.b.n >= line && even_stride(job.a, &Loop::os) != 0;
+  job.walk = choose_walk(job, tuning);
   if (!cast && one_pass(job, panels)) {
     choose_blocks(job, 0, most_of_streams(all));
     even_blocks(job.a);

@@ -148,5 +148,25 @@ TEST(Convert, RowsAndColumnsThatCrowdTheCaches) {
   conversion::use_instruction_set(0);
 }
 
+// Whose lines fall into the same sets, rows as well as columns, and nothing else.
+TEST(Convert, SaysWhatIsWalkedAlongDiagonals) {
+  if (conversion::kernels().least_of_line_squares > 4) GTEST_SKIP() << "no squares of lines";
+  Options options;
+  static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
+  options.tuning.caches = Caches{};
+  const auto diagonal = [&](std::int64_t rows, std::int64_t columns) {
+    const Shape shape("ab", {rows, columns});
+    const Mapping src(Layout::parse("a b"), shape, 4), dst(Layout::parse("b a"), shape, 4);
+    return Program(DType::f32, src, DType::f32, dst, {}, options).explain().find("diagonal") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(diagonal(1024, 1024));
+  EXPECT_TRUE(diagonal(512, 2048));
+  EXPECT_FALSE(diagonal(1040, 1024));  // columns are spread over the sets
+  EXPECT_FALSE(diagonal(1024, 1040));
+  options.tuning.streams = 0;  // where tiles prefetch what they write
+  EXPECT_FALSE(diagonal(1024, 1024));
+}
+
 }  // namespace
 }  // namespace stowage

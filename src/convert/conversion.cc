@@ -34,6 +34,23 @@ std::int64_t reach(const Mapping& mapping) {
   return last + 1;
 }
 
+/// In which order tiles or squares are walked, for explain().
+std::string_view order_of(const Job& job, const Tuning& tuning) {
+  switch (job.walk) {
+    case Walk::staggered:
+      return "a few columns at a time, each a line behind those before, for many in a line crowd "
+             "the L1 cache";
+    case Walk::diagonal:
+      return "squares along diagonals, for rows and columns crowd the L1 cache";
+    case Walk::pieces:
+      return "in pieces that bypass the caches";
+    case Walk::free:
+      break;
+  }
+  return tuning.streams > 0 ? "as many far rows or columns at once as fill a line"
+                            : "all rows and columns of a block at once";
+}
+
 }  // namespace
 
 void ScalarTable::assign(std::size_t size, std::span<const float> mean,
@@ -62,17 +79,13 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
       dst_dtype_(dst_dtype) {
   set_map(map, src, dst);
   const auto large_from = static_cast<std::size_t>(2 * tuning_.caches.l2);
-  const auto huge_from = options.huge_from.value_or(static_cast<std::size_t>(tuning_.huge_from()));
-  size_ = dst_size_ >= huge_from    ? Size::huge
-          : dst_size_ >= large_from ? Size::large
+  size_ = dst_size_ >= large_from ? Size::large
           : dst_size_ + static_cast<std::size_t>(src_size_) >
                   static_cast<std::size_t>(tuning_.caches.l2)
               ? Size::small
               : Size::tiny;
   cast_ = mapped_ || src_dtype != dst_dtype;
-  if (options.next_use == NextUse::later && tuning_.non_temporal && !cast_ &&
-      dst_scalar_ >= kLeastOfBypass && size_ != Size::tiny)
-    size_ = Size::huge;
+  bypass_ = choose_bypass(options);
   alias_ = !cast_ && src.same_bytes(dst);
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
   bytes_moved_ = static_cast<std::size_t>(src.shape().elements() * src_scalar_);
@@ -86,15 +99,23 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
   }
   for (std::int64_t i = nests_ < plan_.count() ? nests_ : 0; i < std::min(nests_, kKept); ++i) {
     plan_.make(i, nest);
-    make(nest, nests_ == 1, bypass(), jobs_[static_cast<std::size_t>(i)]);
+    make(nest, nests_ == 1, bypass_, jobs_[static_cast<std::size_t>(i)]);
   }
   const auto cells = dst.count();
   bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dst_scalar_);
 }
 
-Bypass Program::bypass() const noexcept {
-  if (!tuning_.non_temporal || size_ == Size::tiny) return Bypass::none;
-  return size_ == Size::huge ? Bypass::all : Bypass::wide;
+Bypass Program::choose_bypass(const Options& options) const noexcept {
+  const auto huge_from = options.huge_from.value_or(static_cast<std::size_t>(tuning_.huge_from()));
+  const bool pieces = tuning_.non_temporal && size_ != Size::tiny,
+             later = options.next_use == NextUse::later && pieces && !cast_ &&
+                     dst_scalar_ >= kLeastOfBypass;
+  if (later || dst_size_ >= huge_from) return pieces ? Bypass::all : Bypass::lines;
+  return pieces ? Bypass::wide : Bypass::none;
+}
+
+Bypass Program::bypass_of_steps() const noexcept {
+  return bypass_ >= Bypass::lines ? Bypass::lines : Bypass::none;
 }
 
 void Program::set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst) {
@@ -151,7 +172,7 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
     if (job.kind == Kind::stage) {
       run_stages(i, job, cut(part), cut(part + 1), src, dst);
     } else if (job.kind == Kind::planes) {
-      run_planes(job, cut(part), cut(part + 1), src, src + src_size_, dst, size_, false);
+      run_planes(job, cut(part), cut(part + 1), src, src + src_size_, dst, false, false);
     } else {
       run_job(job, cut(part), cut(part + 1), src, dst);
     }
@@ -162,12 +183,12 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
     Nest nest;
     Job job;
     plan_.make(i, nest);
-    make(nest, nests_ == 1, within ? Bypass::none : bypass(), job);
+    make(nest, nests_ == 1, within ? Bypass::none : bypass_, job);
     range(i, job);
   };
   for (std::int64_t i = 0; i < kept; ++i) {
     const Job& job = jobs_[static_cast<std::size_t>(i)];
-    within&& job.bypass ? make_again(i) : range(i, job);
+    within&& job.walk == Walk::pieces ? make_again(i) : range(i, job);
   }
   for (std::int64_t i = kept; i < nests_; ++i) make_again(i);
 }
@@ -220,7 +241,7 @@ void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, cons
   UnitRunner runner(job, row_cast_, cast_, mapped_, scalars_.mean(), scalars_.norm(),
                     src + src_size_, size_, tuning_);
   each_unit(job, begin, end, src, dst, [&](const Unit& unit) { runner.run(unit); });
-  if (size_ == Size::huge || job.bypass) finish_stores();
+  if (job.non_temporal || job.walk == Walk::pieces) finish_stores();
 }
 
 void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin,
@@ -233,7 +254,8 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
   cut_stage(outer_loops, src_scalar_, dst_scalar_, stage);
   Job move;
   const int narrow = std::min(src_scalar_, dst_scalar_);
-  make_job(stage.move, true, narrow, narrow, false, {}, Bypass::none, tuning_, move);
+  make_job(stage.move, true, narrow, narrow, false, {},
+           stage.cast_first ? bypass_of_steps() : Bypass::none, tuning_, move);
   choose_planes(stage.move, narrow, least_of_stage_, move);
   alignas(64) Byte scratch[kStageBytes + 64];
   const std::int64_t range = stage.elements * narrow;
@@ -248,7 +270,7 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
     const Byte* const from = stage.cast_first ? scratch : outer.src;
     Byte* const to = stage.cast_first ? outer.dst : scratch;
     if (move.kind == Kind::planes) {
-      run_planes(move, 0, move.units, from, src_end, to, size, outer.zero);
+      run_planes(move, 0, move.units, from, src_end, to, !stage.cast_first, outer.zero);
     } else {
       each_unit(move, 0, move.units, from, to, [&](Unit unit) {
         unit.zero |= outer.zero;
@@ -260,13 +282,17 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
       row_cast_(scratch + k * range, outer.dst + k * stage.ranges.os, stage.elements, {});
     }
   });
-  if (size_ == Size::huge) finish_stores();
+  if (move.non_temporal) finish_stores();
 }
 
-/// As run_job, reading up to src_end, of a destination of that size; or nothing but zeros.
+/// As run_job, reading up to src_end, or nothing but zeros; `to_scratch`: the destination is
+/// scratch memory.
 void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
-                         const Byte* src_end, Byte* dst, Size size, bool zero) const noexcept {
+                         const Byte* src_end, Byte* dst, bool to_scratch,
+                         bool zero) const noexcept {
   if (begin >= end) return;
+  const Size size = to_scratch ? Size::small : size_;
+  const Bypass bypass = to_scratch ? Bypass::none : bypass_of_steps();
   const Planes planes = planes_of(job);
   alignas(64) Byte scratch[kPlanesBytes];
   // The last part of a loop may be shorter.
@@ -275,7 +301,7 @@ void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, c
     Job read, write;
     make_job(into_planes(planes, n), true, planes.element, planes.element, false, {}, Bypass::none,
              tuning_, read);
-    make_job(from_planes(planes, n), true, planes.element, planes.element, false, {}, Bypass::none,
+    make_job(from_planes(planes, n), true, planes.element, planes.element, false, {}, bypass,
              tuning_, write);
     UnitRunner reader(read, row_cast_, false, false, {}, {}, src_end, Size::small, tuning_);
     UnitRunner writer(write, row_cast_, false, false, {}, {}, scratch + sizeof scratch, size,
@@ -292,7 +318,7 @@ void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, c
                 });
     });
   }
-  if (size == Size::huge) finish_stores();
+  if (bypass != Bypass::none) finish_stores();
 }
 
 const Job* Program::main_job() const noexcept {
@@ -357,17 +383,13 @@ std::string Program::explain() const {
                            job.dst_bytes),
                 job.dst_bytes == 1 ? " byte" : " bytes");
     if (transposed && job.transpose->name == "transpose") {
-      out += text("; ",
-                  job.bypass      ? std::string("in pieces that bypass the caches")
-                  : job.staggered ? std::string("a few columns at a time, each a line behind those "
-                                                "before, for many in a line crowd the L1 cache")
-                  : tuning_.streams > 0
-                      ? std::string("as many far rows or columns at once as fill a line")
-                      : std::string("all rows and columns of a block at once"),
-                  !job.bypass && (tuning_.prefetch_for_write || tuning_.streams == 0)
+      out += text("; ", order_of(job, tuning_),
+                  job.walk != Walk::pieces && tuning_.prefetch_for_write
                       ? ", lines asked for before they are written"
                       : "");
     }
+    if (job.non_temporal && job.walk != Walk::pieces)
+      out += "; stores that fill whole lines bypass the caches";
     if (job.move != CastMove::none) out += "; cast and moved in one step";
     if (job.parts == Parts::rows) out += "; rows are gathered in scratch memory first";
     if (job.parts == Parts::columns) out += "; columns are made in scratch memory and copied";
@@ -378,7 +400,6 @@ std::string Program::explain() const {
     out += "\n";
   }
   if (nests_ > kKept) out += text("and ", nests_ - kKept, " parts more\n");
-  if (size_ == Size::huge) out += "stores that fill whole lines bypass the caches\n";
   if (size_ == Size::large) out += "the result is at least twice the L2 cache of a core\n";
   return out;
 }

@@ -71,7 +71,9 @@ class Program {
 
   /// The job that writes most; null where there is none.
   const Job* main_job() const noexcept;
-  Bypass bypass() const noexcept;
+  Bypass choose_bypass(const Options& options) const noexcept;
+  /// Where a job is done in steps, of the last of them.
+  Bypass bypass_of_steps() const noexcept;
   void set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst);
   template <class F>
   void each_unit(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst,
@@ -82,13 +84,14 @@ class Program {
   void run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin, std::int64_t end,
                   const Byte* src, Byte* dst) const noexcept;
   void run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
-                  const Byte* src_end, Byte* dst, Size size, bool zero) const noexcept;
+                  const Byte* src_end, Byte* dst, bool to_scratch, bool zero) const noexcept;
   void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
 
   NestPlan plan_;
   std::int64_t nests_;  ///< of the plan; two that are done as one count as one
   bool alias_, cast_, mapped_ = false;
   Size size_;
+  Bypass bypass_;
   Tuning tuning_;
   std::int64_t least_of_stage_;
   int src_scalar_, dst_scalar_;

@@ -389,7 +389,8 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
   out.parts = Parts::none;
   out.columns = 0;
   out.move = CastMove::none;
-  out.staggered = out.bypass = out.whole_lines = out.one_piece = false;
+  out.walk = Walk::free;
+  out.non_temporal = out.whole_lines = out.one_piece = false;
   out.last_run = out.last_valid = 0;
   out.src = nest.src;
   out.dst = nest.dst;
@@ -432,6 +433,8 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool c
     choose_strided(out, pool, ia, ib);
   }
   if (cast && !nest.fill) choose_cast_move(out, moves, bytes_of(out, pool) * out.a.n * out.b.n);
+  out.non_temporal = bypass >= Bypass::lines && out.kind == Kind::transpose &&
+                     out.parts != Parts::columns;  // those are made in scratch memory
   choose_kernels(out, cast && !nest.fill);
   order_steps(out, pool);
 }

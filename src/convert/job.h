@@ -42,11 +42,12 @@ struct Step {
 /// Which of CastMoves a unit is, if any.
 enum class CastMove : std::uint8_t { none, split, spread, press, interleave, transpose };
 
-/// Which transpositions write lines by non-temporal stores.
+/// What bypasses the caches of a transposition's results.
 enum class Bypass : std::uint8_t {
   none,
-  wide,  ///< those whose rows and columns are many, or crowd the L2
-  all,
+  wide,   ///< pieces (see Walk), of those whose rows and columns are many, or crowd the L2
+  lines,  ///< stores that fill lines
+  all,    ///< pieces, or stores that fill lines
 };
 
 /// What scratch memory holds of rows or columns: half of a small L1. Beside a cast, of its wider
@@ -59,11 +60,9 @@ struct Job {
   /// Of a transposition: how many columns its kernel makes. More than a.n where rows have gaps
   /// behind them: what lies in the gaps becomes columns that are thrown away.
   std::int64_t columns;
-  /// Of a transposition: the columns of a line crowd the L1, so that a few columns are walked at a
-  /// time, each few of them lines behind those before.
-  bool staggered;
-  /// Of a transposition: results leave a small buffer by non-temporal stores.
-  bool bypass;
+  Walk walk;
+  /// Of a transposition: stores that fill lines are non-temporal.
+  bool non_temporal;
   /// Of a transposition: each line is loaded whole, once, so that rows may crowd the L1.
   bool whole_lines;
   /// Of a transposition: the columns of a block are one piece of memory, in any order.

@@ -41,9 +41,16 @@ inline constexpr int kLeastOfBypass = 4;
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 
-/// Of a tensor: in the L2 cache together with its source, in it, beyond it, or so large that
-/// non-temporal stores are better.
-enum class Size : std::uint8_t { tiny, small, large, huge };
+/// Of a tensor: in the L2 cache together with its source, in it, or beyond it.
+enum class Size : std::uint8_t { tiny, small, large };
+
+/// In which order a transposition in tiles or squares walks its blocks.
+enum class Walk : std::uint8_t {
+  free,       ///< as its kernel finds best
+  staggered,  ///< a few columns at a time, each few of them lines behind those before
+  diagonal,   ///< squares along the diagonals of a block
+  pieces,  ///< pieces are put together in a small buffer, which they leave by non-temporal stores
+};
 
 /// Element (a, b) lies at row(b) + a * E and goes to column(a) + b * E. Rows at equal distances
 /// need no table: only rows[0] is set then, and row_stride; likewise for columns. What a table says
@@ -59,8 +66,9 @@ struct TransposeBlock {
   const Tuning* tuning;
   std::int64_t row_offset = 0, col_offset = 0;  ///< of tables, in bytes
   bool copied = false;                          ///< the rows are a copy and in the cache
-  bool staggered = false, bypass = false;       ///< see Job
-  bool one_piece = false;  ///< columns of a table are one piece of memory from the first on
+  Walk walk = Walk::free;
+  bool non_temporal = false;  ///< stores that fill lines are
+  bool one_piece = false;     ///< columns of a table are one piece of memory from the first on
 
   const Byte* row(std::int64_t b) const {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b] + row_offset;

@@ -30,7 +30,7 @@ enum class Writing : std::uint8_t {
 
 /// Whether vectors of all columns from `first` on fill lines exactly, which is unknown of a table.
 inline bool can_stream(const TransposeBlock& t, const Byte* first, std::int64_t vector) {
-  return t.size == Size::huge && vector == 64 && t.col_stride != 0 && t.col_stride % 64 == 0 &&
+  return t.non_temporal && vector == 64 && t.col_stride != 0 && t.col_stride % 64 == 0 &&
          reinterpret_cast<std::uintptr_t>(first) % 64 == 0;
 }
 

@@ -193,8 +193,8 @@ void part_lanes(const TransposeBlock& t) {
 /// So few columns that tiles, which load lines in pieces and stream, do as well.
 template <int E, int kN>
 void part_few(const TransposeBlock& t) {
-  t.col_stride != 0 && (t.tuning->loads_pieces() || t.size == Size::huge) ? bands<E, kBlocks>(t)
-                                                                          : part_lanes<E, kN>(t);
+  t.col_stride != 0 && (t.tuning->loads_pieces() || t.non_temporal) ? bands<E, kBlocks>(t)
+                                                                    : part_lanes<E, kN>(t);
 }
 
 /// Two rows of elements of 16 bytes, whose columns follow each other without a gap.

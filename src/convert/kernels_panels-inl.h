@@ -383,7 +383,7 @@ void panels_of_table(const TransposeBlock& t) {
 /// Whether `panels` pay. Without vectors of whole lines: columns near each other, or by whole lines
 /// apart, so that no store is in two lines that are both still to come, and farther than rows.
 inline bool for_panels(const TransposeBlock& t) {
-  if (t.col_stride == 0 || t.copied || t.staggered) return false;
+  if (t.col_stride == 0 || t.copied || t.walk == Walk::staggered) return false;
   return kBlocks == 4 || t.col_stride <= kNear / 2 ||
          (t.col_stride % kLine == 0 && t.row_stride <= t.col_stride);
 }
@@ -494,8 +494,7 @@ void panels(const TransposeBlock& t) {
     return panels<E, kWriting, false>(t, AnyPlace<16 / E>{t.rows, t.row_offset});
   const EvenPlace<16 / E> first{t.rows[0], t.row_stride};
   if constexpr (kBlocks == 4 && E >= 4) {
-    if (kWriting != Writing::stream && t.row_stride % kLine == 0 &&
-        both_crowd(t.tuning->caches, t.row_stride, t.col_stride, kLineRows<E>))
+    if (kWriting != Writing::stream && t.walk == Walk::diagonal)
       return along_diagonals<E, kWriting>(first, t.cols[0], t.na, t.nb, t.col_stride);
     if (for_whole_lines<E>(t)) return panels<E, kWriting, true>(t, first);
   }

@@ -275,27 +275,35 @@ bool for_half_lines(const TransposeBlock& t) {
          !crowds(caches.l1_span(), caches.l1_ways, t.col_stride, 2 * kFewColumns);
 }
 
-/// A few columns at a time, half a line of each after the other.
-template <int E>
-void half_lines(const TransposeBlock& t) {
+/// f(block) for n columns of a block at a time, whose rows and columns are at equal distances.
+template <int E, class F>
+HWY_INLINE void few_columns_at_a_time(const TransposeBlock& t, std::int64_t n, const F& f) {
   TransposeBlock few = t;
   const Byte* row = t.rows[0];
   Byte* column = t.cols[0];
   few.rows = &row;
   few.cols = &column;
-  for (std::int64_t a = 0; a < t.na; a += few.na) {
-    few.na = std::min(kFewColumns, t.na - a);
-    for (std::int64_t b = 0; b < t.nb; b += kLineRows<E> / 2) band<E, kBlocks / 2>(few, b);
-    row += few.na * E;
-    column += few.na * t.col_stride;
+  for (std::int64_t a = 0; a < t.na; a += n) {
+    few.na = std::min(n, t.na - a);
+    f(few);
+    row += n * E;
+    column += n * t.col_stride;
   }
+}
+
+/// A few columns at a time, half a line of each after the other.
+template <int E>
+void half_lines(const TransposeBlock& t) {
+  few_columns_at_a_time<E>(t, kFewColumns, [](const TransposeBlock& few) HWY_ATTR {
+    for (std::int64_t b = 0; b < few.nb; b += kLineRows<E> / 2) band<E, kBlocks / 2>(few, b);
+  });
 }
 
 /// Whether rows are at equal distances and columns are made of whole lines.
 template <int E>
 bool for_bypass(const TransposeBlock& t) {
-  return t.bypass && t.row_stride != 0 && t.na >= kLineRows<E> && t.nb % kLineRows<E> == 0 &&
-         t.col_stride != 0 && t.col_stride % kLine == 0 &&
+  return t.walk == Walk::pieces && t.row_stride != 0 && t.na >= kLineRows<E> &&
+         t.nb % kLineRows<E> == 0 && t.col_stride != 0 && t.col_stride % kLine == 0 &&
          reinterpret_cast<std::uintptr_t>(t.cols[0]) % kLine == 0;
 }
 
@@ -342,7 +350,7 @@ HWY_NOINLINE void by_buffer(const TransposeBlock& t) {
   }
 }
 
-/// Columns of a pass over all rows of a block.
+/// The most columns of a pass over all rows of a block.
 constexpr std::int64_t kPassColumns = 40;
 
 /// Whether lines of far columns, prefetched ahead of being filled, and what is read crowd the L1,
@@ -358,21 +366,13 @@ bool for_passes(const TransposeBlock& t) {
 template <int E, int kB>
 void bands(const TransposeBlock& t);
 
-/// A few columns at a time, all rows of them.
+/// A few columns at a time, as many as fill lines of the source, each to the last row.
 template <int E, int kB>
 HWY_NOINLINE void passes(const TransposeBlock& t) {
-  TransposeBlock few = t;
-  const Byte* row = t.rows[0];
-  Byte* column = t.cols[0];
-  few.rows = &row;
-  few.cols = &column;
-  const std::int64_t n = round_up(ceil_div(t.na, ceil_div(t.na, kPassColumns)), kLine / E);
-  for (std::int64_t a = 0; a < t.na; a += n) {
-    few.na = std::min(n, t.na - a);
-    bands<E, kB>(few);
-    row += few.na * E;
-    column += few.na * t.col_stride;
-  }
+  constexpr std::int64_t kLineOf = kLine / E;
+  const std::int64_t even = ceil_div(t.na, ceil_div(t.na, kPassColumns)),
+                     n = std::min(round_up(even, kLineOf), kPassColumns / kLineOf * kLineOf);
+  few_columns_at_a_time<E>(t, n, [](const TransposeBlock& few) HWY_ATTR { bands<E, kB>(few); });
 }
 
 template <int E, int kB>
@@ -412,7 +412,7 @@ void bands(const TransposeBlock& t) {
   }
   std::int64_t b = 0;
   if constexpr (kB == kBlocks && E == 4) {
-    if (t.staggered && t.na >= kL) b = staggered<E, kB>(t);
+    if (t.walk == Walk::staggered && t.na >= kL) b = staggered<E, kB>(t);
   }
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (kB == kBlocks && E < 4) {

@@ -45,8 +45,8 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
   block_.cols = columns_;
   block_.size = job.parts == Parts::columns ? Size::small : size;
   block_.tuning = inner_.tuning = &tuning;
-  block_.staggered = job.staggered;
-  block_.bypass = job.bypass;
+  block_.walk = job.walk;
+  block_.non_temporal = job.non_temporal;
   block_.one_piece = job.one_piece;
   inner_.size = Size::small;
   even_ = !is_cast && job.kind == Kind::transpose && job.parts == Parts::none &&
@@ -235,7 +235,7 @@ std::int64_t UnitRunner::scratch_pitch() const noexcept {
 bool UnitRunner::rows_crowd() const noexcept {
   // The rows of a tile, or all where the kernel walks columns first.
   const std::int64_t at_once = block_.col_stride % 2048 == 0 ? block_.nb : 64 / job_.src_bytes;
-  return block_.row_stride != 0 && !job_.whole_lines && !job_.bypass &&
+  return block_.row_stride != 0 && !job_.whole_lines && job_.walk != Walk::pieces &&
          crowded(block_.row_stride, std::min(at_once, block_.nb)) &&
          scratch_pitch() * block_.nb <= static_cast<std::int64_t>(kScratchBytes);
 }
