@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "convert/walk.h"
+
 namespace stowage::conversion {
 namespace {
 
@@ -41,8 +43,14 @@ bool fits_transpose(const Job& job) noexcept {
 
 }  // namespace
 
+bool has_short_runs(const Job& job) noexcept {
+  return job.a.valid == job.a.n && job.a.n >= CastRuns::kLeast && job.a.n <= kShortRun;
+}
+
 CastMove find_cast_move(const Job& job, const CastMoves& moves) noexcept {
-  if (job.parts != Parts::none || job.a.count != 1 || job.b.count != 1) return CastMove::none;
+  if (job.parts != Parts::none || job.b.count != 1) return CastMove::none;
+  if (job.kind == Kind::copy && moves.runs != nullptr && has_short_runs(job)) return CastMove::runs;
+  if (job.a.count != 1) return CastMove::none;
   if (job.kind == Kind::transpose) {
     if (moves.split != nullptr && fits_split(job)) return CastMove::split;
     if (moves.interleave != nullptr && fits_interleave(job)) return CastMove::interleave;

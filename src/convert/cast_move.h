@@ -6,6 +6,9 @@
 
 namespace stowage::conversion {
 
+/// Whether runs of a copy are such as CastMoves::runs takes.
+bool has_short_runs(const Job& job) noexcept;
+
 /// Of those that there are; looks at the loops of both chains.
 CastMove find_cast_move(const Job& job, const CastMoves& moves) noexcept;
 

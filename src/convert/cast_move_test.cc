@@ -84,6 +84,44 @@ TEST(ConvertCastMoves, RowsIntoQuads) {
   }
 }
 
+// Of any length that is cast run by run, and some longer and shorter.
+TEST(ConvertCastMoves, ShortRuns) {
+  Random random(34);
+  ThreadPool pool(3);
+  for (const DType from : conversion::kFastDTypes) {
+    for (const DType to : conversion::kFastDTypes) {
+      if (from == to) continue;
+      for (const std::int64_t n : {3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 250, 256, 257}) {
+        const Shape shape("abc", {pick(random, {2, 3, 17}), pick(random, {2, 9, 10}), n});
+        const char* const separate = random() % 2 ? "b (a)~3 c" : "b a (c)~5";
+        expect_same({"a b c", random() % 2 ? "b a c" : separate, shape, from, to, {}, {}, {}},
+                    random, pool);
+      }
+    }
+  }
+}
+
+// Rows that end before a block of columns does, so that they are short parts far from each other.
+TEST(ConvertCastMoves, PartsOfRows) {
+  Random random(35);
+  ThreadPool pool(3);
+  for (const std::int64_t c : {1, 2, 3, 5, 6, 7, 30}) {
+    for (const std::int64_t w : {1, 5, 57}) {
+      const Shape shape("nchw", {pick(random, {1, 2}), c, pick(random, {1, 9, 57}), w});
+      for (const DType narrow : {DType::f16, DType::u8, DType::i8}) {
+        for (const char* planes : {"n c h w", "n h c w"}) {
+          Case back{"y:(n h) x:(c/4 w) lane:c%4", planes, shape, DType::f32, narrow, {}, {}, {}};
+          expect_same(back, random, pool);
+          back.mean.resize(static_cast<std::size_t>(c), 1.5f);
+          back.norm = {0.25f};
+          back.axis = Axis("c");
+          expect_same(back, random, pool);
+        }
+      }
+    }
+  }
+}
+
 // Where there are vectors of 64 bytes, which have all of them.
 TEST(ConvertCastMoves, AreChosen) {
   const auto& moves = conversion::kernels().moves;
@@ -100,6 +138,7 @@ TEST(ConvertCastMoves, AreChosen) {
       {"n c/4 h w c%4", "n h w c", picture, DType::f32, DType::u8, {}, {}, {}},
       {"n c h w", "n c/4 h w c%4", features, DType::f16, DType::f32, {}, {}, {}},
       {"n h w c", "n c h w", picture, DType::u8, DType::f32, {1, 2, 3}, {2}, Axis("c")},
+      {"n c/16 h w c%16", "n h w c", features, DType::f32, DType::f16, {}, {}, {}},
   };
   for (const Case& c : cases) {
     EXPECT_NE(explained(c).find("in one step"), std::string::npos) << c.text() << explained(c);

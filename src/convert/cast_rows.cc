@@ -29,14 +29,12 @@ void plain_row(const Byte* src, Byte* dst, std::int64_t n, const RowMap& map) {
   }
 }
 
-using Plain = void (*)(const Byte*, Byte*, std::int64_t, const RowMap&);
-
 template <std::size_t kFrom, std::size_t kTo>
-constexpr Plain kRow =
+constexpr CastRow kRow =
     plain_row<std::tuple_element_t<kFrom, StoredTypes>, std::tuple_element_t<kTo, StoredTypes>>;
 
 template <std::size_t... kPair>
-constexpr std::array<Plain, kDTypes * kDTypes> make_table(std::index_sequence<kPair...>) {
+constexpr std::array<CastRow, kDTypes * kDTypes> make_table(std::index_sequence<kPair...>) {
   return {kRow<kPair / kDTypes, kPair % kDTypes>...};
 }
 
@@ -54,22 +52,23 @@ RowCast::RowCast(DType src, DType dst, bool mapped, bool plain) noexcept
   const int from = fast_index(src), to = fast_index(dst);
   // Through f32 every pair of these gives the bits of cast_scalar, except i32 onto itself.
   if (plain || from < 0 || to < 0 || (!mapped && src == dst)) {
-    plain_ = kPlain[static_cast<std::size_t>(src) * kDTypes + static_cast<std::size_t>(dst)];
+    cast_ = kPlain[static_cast<std::size_t>(src) * kDTypes + static_cast<std::size_t>(dst)];
     return;
   }
-  if (src != DType::f32 || dst == DType::f32) widen_ = kernels().widen[from];
-  if (dst != DType::f32) narrow_ = kernels().narrow[to];
-  moves_ = kernels().moves[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+  constexpr auto kFloat = static_cast<std::size_t>(Fast::f32);
+  const auto i = static_cast<std::size_t>(from), j = static_cast<std::size_t>(to);
+  cast_ = kernels().casts[i][j];
+  widen_ = kernels().casts[i][kFloat];
+  narrow_ = kernels().casts[kFloat][j];
+  moves_ = kernels().moves[i][j];
   if (mapped) moves_ = {.split = moves_.split, .spread = moves_.spread};
 }
 
 void RowCast::operator()(const Byte* src, Byte* dst, std::int64_t n,
                          const RowMap& map) const noexcept {
-  if (plain_ != nullptr) return plain_(src, dst, n, map);
-  if (narrow_ == nullptr) return widen_(src, reinterpret_cast<float*>(dst), n, map);
-  if (widen_ == nullptr) return narrow_(reinterpret_cast<const float*>(src), dst, n, map);
+  if (cast_ != nullptr) return cast_(src, dst, n, map);
   constexpr std::int64_t kChunk = 512;
-  float buffer[kChunk];
+  alignas(64) Byte buffer[kChunk * sizeof(float)];
   RowMap rest = map;
   for (std::int64_t i = 0; i < n; i += kChunk) {
     const std::int64_t m = std::min(kChunk, n - i);

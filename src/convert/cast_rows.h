@@ -21,13 +21,8 @@ class RowCast {
   const CastMoves& moves() const noexcept { return moves_; }
 
  private:
-  using Plain = void (*)(const Byte*, Byte*, std::int64_t, const RowMap&);
-  using Widen = void (*)(const Byte*, float*, std::int64_t, const RowMap&);
-  using Narrow = void (*)(const float*, Byte*, std::int64_t, const RowMap&);
-
-  Plain plain_ = nullptr;
-  Widen widen_ = nullptr;    ///< null: the source is f32 already
-  Narrow narrow_ = nullptr;  ///< null: the destination is f32
+  CastRow cast_ = nullptr;  ///< null: by way of f32
+  CastRow widen_ = nullptr, narrow_ = nullptr;
   CastMoves moves_;
   int src_bytes_ = 4, dst_bytes_ = 4;
 };

@@ -91,7 +91,7 @@ int find_rows_of_cast(const Job& job, const Pool& pool) noexcept {
   return pool.loops[best].os % kCrowding == 0 && dense >= 0 ? dense : best;
 }
 
-void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept {
+void choose_copy(Job& job, Pool& pool, int run, bool cast, bool cast_runs, bool alone) noexcept {
   const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::copy;
   if (run >= 0) append(job.a, pool.take(run));
@@ -102,13 +102,12 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool alone) noexcept 
     if (pool.loops[i].valid > 1 && (!cast || pool.loops[i].is != job.a.n * job.src_bytes)) break;
     append(job.a, pool.take(i));
   }
-  if (!cast && !job.fill) choose_across(job, pool);
+  const bool runs = !cast || (cast_runs && has_short_runs(job));
+  if (runs && !job.fill) choose_across(job, pool);
   const int rows = cast ? find_rows_of_cast(job, pool) : 0;
   if (job.b.count == 0 && rows < pool.count && pool.loops[rows].dim < 0)
     append(job.b, pool.take(rows));
-  const auto* const loops = job.a.loops.data();
-  const bool maps =
-      cast && std::any_of(loops, loops + job.a.count, [](const Loop& l) { return l.ps != 0; });
+  const bool maps = cast && !same_parameters(job.a);
   job.a.block =
       std::min(job.a.n, maps ? kMaxBlock : kRunBytes / std::max(job.src_bytes, job.dst_bytes));
   if (maps && job.a.count > 1 && job.a.loops[0].n <= kMaxBlock) {  // keep the period of parameters
@@ -269,6 +268,11 @@ void choose_cast_move(Job& job, const CastMoves& moves, std::int64_t all) noexce
   job.move = find_cast_move(job, moves);
   if (job.move == CastMove::none) return;
   if (job.move == CastMove::transpose) return choose_blocks(job, 0, most_of_panels(all));
+  if (job.move == CastMove::runs) {
+    const std::int64_t row = job.a.n * job.dst_bytes * job.across.n;
+    job.b.block = std::clamp<std::int64_t>(most_of_streams(all) / row, 1, job.b.n);
+    return;
+  }
   const bool rows = job.move == CastMove::interleave;
   job.a.block = rows ? std::min(job.a.n, kMostColumns) : job.a.n;
   job.b.block = rows ? job.b.n : std::min(job.b.n, pixels);  // planes are cut between lines
@@ -425,7 +429,7 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool c
   const bool lone =
       ib >= 0 && !cast && pool.loops[ib].valid == 1 && pool.loops[ib].n * out.dst_bytes >= 16;
   if (nest.fill || !linear || lone || (ia >= 0 && ia == ib)) {
-    choose_copy(out, pool, ib, cast && !nest.fill, alone);
+    choose_copy(out, pool, ib, cast && !nest.fill, moves.runs != nullptr, alone);
   } else if (ib >= 0 && (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
                                      columns_with_gaps(out.src_bytes, 1, pool.loops[ib]) > 0))) {
     choose_transpose(out, pool, ia, ib, cast, bypass, tuning);

@@ -40,7 +40,7 @@ struct Step {
 };
 
 /// Which of CastMoves a unit is, if any.
-enum class CastMove : std::uint8_t { none, split, spread, press, interleave, transpose };
+enum class CastMove : std::uint8_t { none, split, spread, press, interleave, transpose, runs };
 
 /// What bypasses the caches of a transposition's results.
 enum class Bypass : std::uint8_t {

@@ -23,6 +23,7 @@
 #include "convert/kernels_narrow-inl.h"
 #include "convert/kernels_quads-inl.h"
 #include "convert/kernels_rows-inl.h"
+#include "convert/kernels_runs-inl.h"
 #include "convert/kernels_split-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -43,11 +44,43 @@ const Kernels* table() {
 
 #else
 
-constexpr auto cast_moves() {
-  decltype(Kernels::moves) out{};
-  const auto at = [&](Fast from, Fast to) -> CastMoves& {
-    return out[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+template <class T>
+constexpr T& at(OfCasts<T>& table, Fast from, Fast to) {
+  return table[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+}
+
+/// f(pair) for each pair of types whose elements are cast at once: all to f32 and back, and bytes
+/// and 16-bit floats, which pictures become.
+template <class F>
+constexpr void each_cast(const F& f) {
+  const auto both = [&]<Fast kOne, Fast kOther>() {
+    f.template operator()<kOne, kOther>();
+    f.template operator()<kOther, kOne>();
   };
+  const auto with = [&]<Fast kOne, Fast... kOthers>() {
+    (both.template operator()<kOne, kOthers>(), ...);
+  };
+  f.template operator()<Fast::f32, Fast::f32>();
+  with.template operator()<Fast::f32, Fast::f16, Fast::bf16, Fast::u8, Fast::i8, Fast::u16,
+                           Fast::i16, Fast::i32>();
+  with.template operator()<Fast::f16, Fast::bf16, Fast::u8, Fast::i8>();
+  with.template operator()<Fast::bf16, Fast::u8, Fast::i8>();
+}
+
+constexpr OfCasts<CastRow> cast_rows() {
+  OfCasts<CastRow> out{};
+  each_cast([&]<Fast kFrom, Fast kTo>() { at(out, kFrom, kTo) = cast_row<kFrom, kTo>; });
+  return out;
+}
+
+constexpr OfCasts<CastMoves> cast_moves() {
+  OfCasts<CastMoves> all{};
+  const auto at = [&](Fast from, Fast to) -> CastMoves& {
+    return HWY_NAMESPACE::at(all, from, to);
+  };
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+  each_cast([&]<Fast kFrom, Fast kTo>() { at(kFrom, kTo).runs = cast_runs<kFrom, kTo>; });
+#endif
   at(Fast::u8, Fast::f32).split = kSplitPixels;
 #if STOWAGE_PACKS_FOUR
   at(Fast::f32, Fast::u8).transpose = narrow_transposed<Fast::u8>;
@@ -66,7 +99,7 @@ constexpr auto cast_moves() {
   at(Fast::u16, Fast::f32).interleave = interleave_quads<Fast::u16>;
   at(Fast::i16, Fast::f32).interleave = interleave_quads<Fast::i16>;
 #endif
-  return out;
+  return all;
 }
 
 const Kernels* table() {
@@ -77,10 +110,7 @@ const Kernels* table() {
       kLeastOfSquares,
       kLeastOfLineSquares,
       kCopiesRagged,
-      {widen<Fast::f32>, widen<Fast::f16>, widen<Fast::bf16>, widen<Fast::u8>, widen<Fast::i8>,
-       widen<Fast::u16>, widen<Fast::i16>, widen<Fast::i32>},
-      {narrow<Fast::f32>, narrow<Fast::f16>, narrow<Fast::bf16>, narrow<Fast::u8>, narrow<Fast::i8>,
-       narrow<Fast::u16>, narrow<Fast::i16>, narrow<Fast::i32>},
+      cast_rows(),
       cast_moves(),
   };
   return &kernels;

@@ -179,6 +179,19 @@ struct PixelRun {
   bool prefetch_for_write;  ///< as the tuning says
 };
 
+/// `rows` rows of `across` runs of n elements that are cast, at these distances on both sides.
+struct CastRuns {
+  static constexpr std::int64_t kLeast = 4;  ///< elements
+
+  const Byte* src;
+  Byte* dst;
+  std::int64_t rows, is, os, n;
+  std::int64_t across = 1, across_is = 0, across_os = 0;
+};
+
+/// dst[i] = cast((float(src[i]) - mean) * norm)
+using CastRow = void (*)(const Byte* src, Byte* dst, std::int64_t n, const RowMap& map);
+
 /// Kernels that cast elements and move them in one step; null where a cast or an instruction set
 /// has none.
 struct CastMoves {
@@ -192,7 +205,13 @@ struct CastMoves {
   void (*interleave)(const Byte* const* rows, std::int64_t n, float* dst) = nullptr;
   /// Element (a, b), an f32 at row(b) + 4 * a, becomes the byte at column(a) + b.
   void (*transpose)(const TransposeBlock&) = nullptr;
+  void (*runs)(const CastRuns&) = nullptr;
 };
+
+/// A value for each pair of those types, the type before the cast first.
+template <class T>
+using OfCasts = std::array<std::array<T, static_cast<std::size_t>(Fast::count)>,
+                           static_cast<std::size_t>(Fast::count)>;
 
 /// The first row of a table that fits is the best; the last one fits everything.
 struct Kernels {
@@ -201,15 +220,9 @@ struct Kernels {
   int least_of_squares;       ///< bytes of the narrowest elements that are moved in squares
   int least_of_line_squares;  ///< the same of squares whose sides are lines
   bool copies_ragged;         ///< whether last_run is known
-  /// out[i] = (float(src[i]) - mean) * norm
-  void (*widen[static_cast<int>(Fast::count)])(const Byte* src, float* out, std::int64_t n,
-                                               const RowMap& map);
-  /// dst[i] = cast((in[i] - mean) * norm)
-  void (*narrow[static_cast<int>(Fast::count)])(const float* in, Byte* dst, std::int64_t n,
-                                                const RowMap& map);
-  std::array<std::array<CastMoves, static_cast<std::size_t>(Fast::count)>,
-             static_cast<std::size_t>(Fast::count)>
-      moves;  ///< from a type to another
+  /// Every type to f32 and back; null where a pair goes by way of f32.
+  OfCasts<CastRow> casts;
+  OfCasts<CastMoves> moves;
 };
 
 const TransposeKernel& choose(const Kernels& kernels, int element, const TransposeBlock& block);

@@ -30,8 +30,9 @@ struct Stored {
 
 using FloatTag = hn::ScalableTag<float>;
 using FloatVec = hn::Vec<FloatTag>;
-using BitsTag = hn::RebindToUnsigned<FloatTag>;
-using IntTag = hn::RebindToSigned<FloatTag>;
+
+// What follows takes the tag of its floats, so that fewer of them than a vector holds are cast
+// alike.
 
 // Highway emulates f16 without F16C by truncation, so SSE4 rounds by hand as base/scalar.h does.
 #undef STOWAGE_NATIVE_F16
@@ -43,28 +44,31 @@ using IntTag = hn::RebindToSigned<FloatTag>;
 
 #if STOWAGE_NATIVE_F16
 
-HWY_INLINE FloatVec widen_f16(const std::uint16_t* p) {
-  const hn::Rebind<hwy::float16_t, FloatTag> d;
-  return hn::PromoteTo(FloatTag(), hn::LoadU(d, reinterpret_cast<const hwy::float16_t*>(p)));
+template <class DF>
+HWY_INLINE hn::Vec<DF> widen_f16(DF df, const std::uint16_t* p) {
+  const hn::Rebind<hwy::float16_t, DF> d;
+  return hn::PromoteTo(df, hn::LoadU(d, reinterpret_cast<const hwy::float16_t*>(p)));
 }
 
-HWY_INLINE void narrow_f16(FloatVec v, std::uint16_t* p) {
-  const hn::Rebind<hwy::float16_t, FloatTag> d;
+template <class DF>
+HWY_INLINE void narrow_f16(DF, hn::Vec<DF> v, std::uint16_t* p) {
+  const hn::Rebind<hwy::float16_t, DF> d;
   hn::StoreU(hn::DemoteTo(d, v), d, reinterpret_cast<hwy::float16_t*>(p));
 }
 
 #else
 
-HWY_INLINE FloatVec widen_f16(const std::uint16_t* p) {
-  const BitsTag du;
-  const FloatTag df;
-  const hn::Rebind<std::uint16_t, FloatTag> d16;
+template <class DF>
+HWY_INLINE hn::Vec<DF> widen_f16(DF df, const std::uint16_t* p) {
+  const hn::RebindToUnsigned<DF> du;
+  const hn::RebindToSigned<DF> di;
+  const hn::Rebind<std::uint16_t, DF> d16;
   const auto bits = hn::PromoteTo(du, hn::LoadU(d16, p));
   const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000u)));
   const auto magnitude = hn::And(bits, hn::Set(du, 0x7fffu));
   const auto normal = hn::Add(hn::ShiftLeft<13>(magnitude), hn::Set(du, 0x38000000u));
   const auto tiny = hn::BitCast(
-      du, hn::Mul(hn::ConvertTo(df, hn::BitCast(IntTag(), magnitude)), hn::Set(df, 0x1p-24f)));
+      du, hn::Mul(hn::ConvertTo(df, hn::BitCast(di, magnitude)), hn::Set(df, 0x1p-24f)));
   const auto nan = hn::Or(hn::ShiftLeft<13>(magnitude), hn::Set(du, 0x7fc00000u));
   auto out = hn::IfThenElse(hn::Gt(hn::Set(du, 0x400u), magnitude), tiny, normal);
   out = hn::IfThenElse(hn::Eq(magnitude, hn::Set(du, 0x7c00u)), hn::Set(du, 0x7f800000u), out);
@@ -72,10 +76,11 @@ HWY_INLINE FloatVec widen_f16(const std::uint16_t* p) {
   return hn::BitCast(df, hn::Or(out, sign));
 }
 
-HWY_INLINE void narrow_f16(FloatVec v, std::uint16_t* p) {
-  const BitsTag du;
-  const FloatTag df;
-  const hn::Rebind<std::uint16_t, FloatTag> d16;
+template <class DF>
+HWY_INLINE void narrow_f16(DF df, hn::Vec<DF> v, std::uint16_t* p) {
+  const hn::RebindToUnsigned<DF> du;
+  const hn::RebindToSigned<DF> di;
+  const hn::Rebind<std::uint16_t, DF> d16;
   const auto bits = hn::BitCast(du, v);
   const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 0x8000u));
   const auto x = hn::And(bits, hn::Set(du, 0x7fffffffu));
@@ -90,66 +95,70 @@ HWY_INLINE void narrow_f16(FloatVec v, std::uint16_t* p) {
   out = hn::IfThenElse(hn::Gt(x, hn::Set(du, 0x477fefffu)), hn::Set(du, 0x7c00u), out);
   out = hn::IfThenElse(hn::Gt(x, hn::Set(du, 0x7f800000u)), nan, out);
   out = hn::Or(out, sign);
-  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(IntTag(), out)), d16, p);
+  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, out)), d16, p);
 }
 
 #endif
 
-template <Fast kType>
-HWY_INLINE FloatVec load_as_float(const typename Stored<kType>::Type* p) {
+template <Fast kType, class DF>
+HWY_INLINE hn::Vec<DF> load_as_float(DF df, const typename Stored<kType>::Type* p) {
   using T = typename Stored<kType>::Type;
-  const FloatTag df;
-  const hn::Rebind<T, FloatTag> d;
+  const hn::RebindToSigned<DF> di;
+  const hn::Rebind<T, DF> d;
   if constexpr (kType == Fast::f32) {
     return hn::LoadU(df, p);
   } else if constexpr (kType == Fast::f16) {
-    return widen_f16(p);
+    return widen_f16(df, p);
   } else if constexpr (kType == Fast::bf16) {
-    return hn::BitCast(df, hn::ShiftLeft<16>(hn::PromoteTo(BitsTag(), hn::LoadU(d, p))));
+    const hn::RebindToUnsigned<DF> du;
+    return hn::BitCast(df, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(d, p))));
   } else if constexpr (kType == Fast::i32) {
     return hn::ConvertTo(df, hn::LoadU(d, p));
   } else {
-    return hn::ConvertTo(df, hn::PromoteTo(IntTag(), hn::LoadU(d, p)));
+    return hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d, p)));
   }
 }
 
 /// The low bits of each lane.
-template <class T>
-HWY_INLINE void store_low(hn::Vec<BitsTag> v, T* p) {
-#if HWY_TARGET <= HWY_AVX3  // Highway goes by two shuffles and constants
-  if constexpr (sizeof(T) == 1) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(v.raw));
-  } else {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(v.raw));
-  }
-#else
+template <class T, class DF>
+HWY_INLINE void store_low(DF, hn::Vec<hn::RebindToUnsigned<DF> > v, T* p) {
   using Low = hwy::MakeUnsigned<T>;
-  const hn::Rebind<Low, FloatTag> d;
-  hn::StoreU(hn::TruncateTo(d, v), d, reinterpret_cast<Low*>(p));
+  const hn::Rebind<Low, DF> d;
+  auto* const to = reinterpret_cast<Low*>(p);
+#if HWY_TARGET <= HWY_AVX3  // Highway goes by two shuffles and constants
+  using V = hn::Vec<decltype(d)>;
+  constexpr std::size_t kLanes = hn::MaxLanes(DF());
+  if constexpr (kLanes == 16 && sizeof(T) == 1)
+    return hn::StoreU(V{_mm512_cvtepi32_epi8(v.raw)}, d, to);
+  if constexpr (kLanes == 16 && sizeof(T) == 2)
+    return hn::StoreU(V{_mm512_cvtepi32_epi16(v.raw)}, d, to);
+  if constexpr (kLanes == 8 && sizeof(T) == 1)
+    return hn::StoreU(V{_mm256_cvtepi32_epi8(v.raw)}, d, to);
+  if constexpr (kLanes == 8 && sizeof(T) == 2)
+    return hn::StoreU(V{_mm256_cvtepi32_epi16(v.raw)}, d, to);
 #endif
+  hn::StoreU(hn::TruncateTo(d, v), d, to);
 }
 
 /// Within the bounds of T; NaN is 0. Bounds are exact in f32, except the upper one of i32.
-template <class T>
-HWY_INLINE FloatVec clamp(FloatVec v) {
-  const FloatTag df;
+template <class T, class DF>
+HWY_INLINE hn::Vec<DF> clamp(DF df, hn::Vec<DF> v) {
   constexpr float kLow = static_cast<float>(hwy::LimitsMin<T>());
   constexpr float kHigh = static_cast<float>(hwy::LimitsMax<T>());
   const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
   return hn::Min(hn::Max(number, hn::Set(df, kLow)), hn::Set(df, kHigh));
 }
 
-template <Fast kType>
-HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
+template <Fast kType, class DF>
+HWY_INLINE void store_from_float(DF df, hn::Vec<DF> v, typename Stored<kType>::Type* p) {
   using T = typename Stored<kType>::Type;
-  const FloatTag df;
-  const BitsTag du;
-  const IntTag di;
-  const hn::Rebind<T, FloatTag> d;
+  const hn::RebindToUnsigned<DF> du;
+  const hn::RebindToSigned<DF> di;
+  const hn::Rebind<T, DF> d;
   if constexpr (kType == Fast::f32) {
     hn::StoreU(v, df, p);
   } else if constexpr (kType == Fast::f16) {
-    narrow_f16(v, p);
+    narrow_f16(df, v, p);
   } else if constexpr (kType == Fast::bf16) {
     const auto bits = hn::BitCast(du, v);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
@@ -158,7 +167,7 @@ HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
     const auto is_nan = hn::Gt(hn::And(bits, hn::Set(du, 0x7fffffffu)), hn::Set(du, 0x7f800000u));
     hn::StoreU(hn::DemoteTo(d, hn::BitCast(di, hn::IfThenElse(is_nan, quiet, rounded))), d, p);
   } else {
-    const auto clamped = clamp<T>(v);
+    const auto clamped = clamp<T>(df, v);
     if constexpr (kType == Fast::i32) {  // the upper end is caught after rounding
       const auto over = hn::RebindMask(di, hn::Ge(clamped, hn::Set(df, 0x1p31f)));
       hn::StoreU(hn::IfThenElse(over, hn::Set(di, hwy::LimitsMax<T>()), hn::NearestInt(clamped)), d,
@@ -166,7 +175,7 @@ HWY_INLINE void store_from_float(FloatVec v, typename Stored<kType>::Type* p) {
     } else {
       // So large a sum has no fraction: it is rounded to nearest even, and its low bits are the
       // integer.
-      store_low(hn::BitCast(du, hn::Add(clamped, hn::Set(df, 0x1.8p23f))), p);
+      store_low(df, hn::BitCast(du, hn::Add(clamped, hn::Set(df, 0x1.8p23f))), p);
     }
   }
 }
@@ -295,46 +304,32 @@ HWY_INLINE void for_row(const S* src, D* dst, std::int64_t n, const RowMap& map,
   if (map.mode == Mode::each) apply(std::integral_constant<Mode, Mode::each>());
 }
 
-template <Fast kType>
-struct Widen {
-  using T = typename Stored<kType>::Type;
+/// A vector of a type as f32, and back to another.
+template <Fast kFrom, Fast kTo>
+struct Cast {
+  using S = typename Stored<kFrom>::Type;
+  using D = typename Stored<kTo>::Type;
 
-  HWY_INLINE FloatVec load(const T* p) const { return load_as_float<kType>(p); }
+  HWY_INLINE FloatVec load(const S* p) const { return load_as_float<kFrom>(FloatTag(), p); }
 
-  HWY_INLINE void store(FloatVec v, float* p) const { hn::StoreU(v, FloatTag(), p); }
+  HWY_INLINE void store(FloatVec v, D* p) const { store_from_float<kTo>(FloatTag(), v, p); }
 
-  HWY_INLINE void store_four(const FloatVec (&v)[4], float* p) const {
-    for (int j = 0; j < 4; ++j, p += hn::Lanes(FloatTag())) store(v[j], p);
-  }
-};
-
-template <Fast kType>
-struct Narrow {
-  using T = typename Stored<kType>::Type;
-
-  HWY_INLINE FloatVec load(const float* p) const { return hn::LoadU(FloatTag(), p); }
-
-  HWY_INLINE void store(FloatVec v, T* p) const { store_from_float<kType>(v, p); }
-
-  HWY_INLINE void store_four(const FloatVec (&v)[4], T* p) const {
+  HWY_INLINE void store_four(const FloatVec (&v)[4], D* p) const {
 #if STOWAGE_PACKS_FOUR
-    if constexpr (sizeof(T) == 1) {
+    if constexpr (sizeof(D) == 1) {
       const hn::ScalableTag<std::uint8_t> d;
-      return hn::StoreU(ordered_four<T>(v), d, reinterpret_cast<std::uint8_t*>(p));
+      return hn::StoreU(ordered_four<D>(v), d, reinterpret_cast<std::uint8_t*>(p));
     }
 #endif
     for (int j = 0; j < 4; ++j, p += hn::Lanes(FloatTag())) store(v[j], p);
   }
 };
 
-template <Fast kType>
-void widen(const Byte* src, float* out, std::int64_t n, const RowMap& map) {
-  for_row(reinterpret_cast<const typename Stored<kType>::Type*>(src), out, n, map, Widen<kType>());
-}
-
-template <Fast kType>
-void narrow(const float* in, Byte* dst, std::int64_t n, const RowMap& map) {
-  for_row(in, reinterpret_cast<typename Stored<kType>::Type*>(dst), n, map, Narrow<kType>());
+template <Fast kFrom, Fast kTo>
+void cast_row(const Byte* src, Byte* dst, std::int64_t n, const RowMap& map) {
+  using Types = Cast<kFrom, kTo>;
+  for_row(reinterpret_cast<const typename Types::S*>(src),
+          reinterpret_cast<typename Types::D*>(dst), n, map, Types());
 }
 
 }  // namespace HWY_NAMESPACE

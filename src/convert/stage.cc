@@ -113,8 +113,11 @@ bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
 }
 
 void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept {
-  if (job.fill || job.move != CastMove::none) return;
-  constexpr std::int64_t kShortRow = 64;
+  constexpr std::int64_t kShortRow = 64, kLongRun = 32;
+  // Longer runs are as fast one by one.
+  const bool moves =
+      job.move == CastMove::runs ? job.a.n * job.dst_bytes >= kLongRun : job.move != CastMove::none;
+  if (job.fill || moves) return;
   const bool along_b = job.src_bytes <= job.dst_bytes;
   const Chain &row = along_b ? job.b : job.a, &rows = along_b ? job.a : job.b;
   const bool runs = job.kind == Kind::copy && job.a.n <= kShortRun,
@@ -127,6 +130,7 @@ void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept {
   if (!cut_stage(outer, job.src_bytes, job.dst_bytes, stage)) return;
   if (stage.elements * stage.ranges.n < least) return;
   job.kind = Kind::stage;
+  job.move = CastMove::none;
   job.a = job.b = Chain{};
   for (int i = 0; i < stage.move.count; ++i) job.a.n *= stage.move.loops[i].n;
   job.a.valid = job.a.block = job.a.n;

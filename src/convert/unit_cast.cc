@@ -143,6 +143,10 @@ void UnitRunner::cast_copy(const Unit& unit, const Byte* src, Byte* dst, std::in
                            std::int64_t na, std::int64_t valid) noexcept {
   if (job_.move == CastMove::spread) return spread(unit, src, dst, rows);
   if (job_.move == CastMove::press) return press(src, dst, rows, na);
+  if (job_.move == CastMove::runs)
+    return cast_.moves().runs({src, dst, rows, stride_of(job_.b, &Loop::is),
+                               stride_of(job_.b, &Loop::os), na, job_.across.valid, job_.across.is,
+                               job_.across.os});
   const std::int64_t is = stride_of(job_.b, &Loop::is), os = stride_of(job_.b, &Loop::os),
                      run = na * job_.dst_bytes, pitch = is / job_.src_bytes,
                      longest =
@@ -208,12 +212,16 @@ void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
   if (!any_zero_row_ && na <= kShortRun && dense) {
     cast_dense(block_.row(0), scratch_, block_.nb * na, na,
                map_of_runs(job_.a, unit.a, na, unit.param, na));
-  } else if (block_.row_stride != 0 && na <= kShortRun && job_.b.loops[0].ps == 0) {
+  } else if (!any_zero_row_ && na <= kShortRun && same_parameters(job_.b)) {
+    const Loop& even = job_.b.loops[0];
+    const RowMap map = map_of_runs(job_.a, unit.a, na, unit.param, na);
     const std::int64_t row = na * job_.src_bytes;
-    gather_and_cast(
-        {block_.row(0), nullptr, block_.nb, block_.row_stride, 0, row, row, block_.src_end},
-        {scratch_ + kScratchBytes - kCastBytes, kCastBytes}, scratch_,
-        map_of_runs(job_.a, unit.a, na, unit.param, na));
+    for (std::int64_t b = 0, n = 0; b < block_.nb; b += n) {
+      n = std::min(block_.nb - b, even.n - (unit.b + b) % even.n);
+      gather_and_cast({block_.row(b), nullptr, n, even.is, 0, row, row, block_.src_end},
+                      {scratch_ + kScratchBytes - kCastBytes, kCastBytes}, scratch_ + b * pitch,
+                      map);
+    }
   } else {
     walk(job_.b, unit.b, block_.nb,
          [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t ps, bool valid) {

@@ -61,6 +61,12 @@ inline std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
   return chain.count > 0 ? chain.loops[0].*stride : 0;
 }
 
+/// Whether all iterations have the same mean and norm.
+inline bool same_parameters(const Chain& chain) {
+  const auto* const loops = chain.loops.begin();
+  return std::all_of(loops, loops + chain.count, [](const Loop& l) { return l.ps == 0; });
+}
+
 /// Whether iterations of so many bytes fill one piece of the destination, in any order.
 inline bool is_one_piece(const Chain& chain, std::int64_t bytes) {
   const auto* const end = chain.loops.begin() + chain.count;
