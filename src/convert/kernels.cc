@@ -49,27 +49,27 @@ constexpr T& at(OfCasts<T>& table, Fast from, Fast to) {
   return table[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
 }
 
-/// f(pair) for each pair of types whose elements are cast at once: all to f32 and back, and bytes
-/// and 16-bit floats, which pictures become.
+/// f(pair) for one type and each of the others, both ways.
+template <Fast kOne, Fast... kOthers, class F>
+constexpr void with_each(const F& f) {
+  (f.template operator()<kOne, kOthers>(), ...);
+  (f.template operator()<kOthers, kOne>(), ...);
+}
+
+/// What models and pictures are of: cast without f32 in memory between, and in short runs.
 template <class F>
-constexpr void each_cast(const F& f) {
-  const auto both = [&]<Fast kOne, Fast kOther>() {
-    f.template operator()<kOne, kOther>();
-    f.template operator()<kOther, kOne>();
-  };
-  const auto with = [&]<Fast kOne, Fast... kOthers>() {
-    (both.template operator()<kOne, kOthers>(), ...);
-  };
-  f.template operator()<Fast::f32, Fast::f32>();
-  with.template operator()<Fast::f32, Fast::f16, Fast::bf16, Fast::u8, Fast::i8, Fast::u16,
-                           Fast::i16, Fast::i32>();
-  with.template operator()<Fast::f16, Fast::bf16, Fast::u8, Fast::i8>();
-  with.template operator()<Fast::bf16, Fast::u8, Fast::i8>();
+constexpr void each_common_cast(const F& f) {
+  with_each<Fast::f32, Fast::f16, Fast::bf16, Fast::u8, Fast::i8>(f);
+  with_each<Fast::f16, Fast::bf16, Fast::u8, Fast::i8>(f);
+  with_each<Fast::bf16, Fast::u8, Fast::i8>(f);
 }
 
 constexpr OfCasts<CastRow> cast_rows() {
   OfCasts<CastRow> out{};
-  each_cast([&]<Fast kFrom, Fast kTo>() { at(out, kFrom, kTo) = cast_row<kFrom, kTo>; });
+  const auto set = [&]<Fast kFrom, Fast kTo>() { at(out, kFrom, kTo) = cast_row<kFrom, kTo>; };
+  each_common_cast(set);
+  with_each<Fast::f32, Fast::u16, Fast::i16, Fast::i32>(set);
+  set.operator()<Fast::f32, Fast::f32>();  // scaled
   return out;
 }
 
@@ -79,7 +79,7 @@ constexpr OfCasts<CastMoves> cast_moves() {
     return HWY_NAMESPACE::at(all, from, to);
   };
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-  each_cast([&]<Fast kFrom, Fast kTo>() { at(kFrom, kTo).runs = cast_runs<kFrom, kTo>; });
+  each_common_cast([&]<Fast kFrom, Fast kTo>() { at(kFrom, kTo).runs = cast_runs<kFrom, kTo>; });
 #endif
   at(Fast::u8, Fast::f32).split = kSplitPixels;
 #if STOWAGE_PACKS_FOUR

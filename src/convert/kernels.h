@@ -205,6 +205,7 @@ struct CastMoves {
   void (*interleave)(const Byte* const* rows, std::int64_t n, float* dst) = nullptr;
   /// Element (a, b), an f32 at row(b) + 4 * a, becomes the byte at column(a) + b.
   void (*transpose)(const TransposeBlock&) = nullptr;
+  /// Runs too short for a call each, which stay runs.
   void (*runs)(const CastRuns&) = nullptr;
 };
 

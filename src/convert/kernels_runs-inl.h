@@ -31,6 +31,7 @@ HWY_INLINE void cast_few(const Byte* src, Byte* dst) {
     store_from_float<kTo>(df, load_as_float<kFrom>(df, from + i), to + i);
 }
 
+/// Of a copy: the compiler reads it once, whatever is written.
 template <class F>
 HWY_INLINE void each_run(const CastRuns runs, const F& f) {
   for (std::int64_t r = 0; r < runs.rows; ++r) {
