@@ -240,6 +240,7 @@ void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
   inner_.row_stride = any_zero_row_ ? 0 : pitch;
   inner_.col_stride = block_.col_stride;
   inner_.size = block_.size;
+  inner_.non_temporal = block_.non_temporal;
   transpose_bytes(inner_, job_.dst_bytes);
 }
 
