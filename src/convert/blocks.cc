@@ -106,6 +106,16 @@ bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass,
   return true;
 }
 
+/// Whether lines of half of the rows, which are farther from each other than columns, crowd the L2:
+/// tiles would fetch a line again for each of its pieces. Columns are whole lines.
+bool rows_crowd_l2(const Job& job, const Tuning& tuning) noexcept {
+  const Caches& caches = tuning.caches;
+  const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os);
+  return rows > columns && rows % kLine == 0 && columns % kLine == 0 &&
+         !few_crowd(caches, columns) &&
+         crowds(caches.l2_span(), caches.l2_ways, rows, job.b.n / 2 + 1);
+}
+
 /// Rows and columns that both crowd the L1 are walked along their diagonals.
 Walk choose_walk(const Job& job, const Tuning& tuning) noexcept {
   const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os);
@@ -202,11 +212,13 @@ bool choose_transpose_blocks(Job& job, std::int64_t all, bool cast, Bypass bypas
                              const Tuning& tuning) noexcept {
   if (!cast && choose_bypass_blocks(job, all, bypass, tuning)) return false;
   if (!cast && choose_staggered_blocks(job, all, tuning)) return false;
-  const bool panels = has_panels(job, cast, tuning);
   const std::int64_t line = kLine / job.dst_bytes;
-  job.whole_lines = panels && job.dst_bytes >= kernels().least_of_line_squares && job.a.n >= line &&
-                    job.b.n >= line && even_stride(job.a, &Loop::os) != 0;
-  job.walk = choose_walk(job, tuning);
+  const bool lines = job.dst_bytes >= kernels().least_of_line_squares && job.a.n >= line &&
+                     job.b.n >= line && even_stride(job.a, &Loop::os) != 0,
+             crowd = !cast && lines && tuning.streams == 0 && rows_crowd_l2(job, tuning),
+             panels = crowd || has_panels(job, cast, tuning);
+  job.whole_lines = panels && lines;
+  job.walk = crowd ? Walk::panels : choose_walk(job, tuning);
   if (!cast && one_pass(job, panels)) {
     choose_blocks(job, 0, most_of_streams(all));
     even_blocks(job.a);

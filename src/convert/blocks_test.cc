@@ -168,5 +168,30 @@ TEST(Convert, SaysWhatIsWalkedAlongDiagonals) {
   EXPECT_FALSE(diagonal(1024, 1024));
 }
 
+// Far rows whose lines fall into few sets of the L2, where tiles are walked otherwise.
+TEST(Convert, SaysWhichRowsCrowdTheL2) {
+  if (conversion::kernels().least_of_line_squares > 4) GTEST_SKIP() << "no squares of lines";
+  Random random(42);
+  const auto panels = [&](std::int64_t rows, std::int64_t pixels, DType dtype) {
+    const Shape shape("rp", {rows, pixels});
+    EXPECT_EQ(difference({"r p", "p r", shape, dtype, dtype, {}, {}, {}}, random, nullptr), "");
+    const int bytes = dtype_bytes(dtype);
+    const Mapping src(Layout::parse("r p"), shape, bytes), dst(Layout::parse("p r"), shape, bytes);
+    Options options;
+    static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = true, .streams = 0};
+    options.tuning.caches = Caches{};
+    options.tuning.caches.l2 = 2 << 20;
+    options.tuning.caches.l2_ways = 16;
+    return Program(dtype, src, dtype, dst, {}, options).explain().find("crowd the L2") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(panels(64, 16384, DType::f32));
+  EXPECT_TRUE(panels(32, 65536, DType::f32));
+  EXPECT_TRUE(panels(32, 16384, DType::f64));
+  EXPECT_FALSE(panels(32, 16384, DType::f32));  // the L2 holds all of their lines
+  EXPECT_FALSE(panels(60, 16384, DType::f32));  // columns begin within lines
+  EXPECT_FALSE(panels(64, 16400, DType::f32));  // rows are spread over the sets
+}
+
 }  // namespace
 }  // namespace stowage

@@ -44,6 +44,8 @@ std::string_view order_of(const Job& job, const Tuning& tuning) {
       return "squares along diagonals, for rows and columns crowd the L1 cache";
     case Walk::pieces:
       return "in pieces that bypass the caches";
+    case Walk::panels:
+      return "a few rows at a time, each line loaded once, for rows crowd the L2 cache";
     case Walk::free:
       break;
   }

@@ -47,6 +47,7 @@ enum class Size : std::uint8_t { tiny, small, large };
 /// In which order a transposition in tiles or squares walks its blocks.
 enum class Walk : std::uint8_t {
   free,       ///< as its kernel finds best
+  panels,     ///< a few rows or columns at a time, also where `Tuning::streams` asks for none
   staggered,  ///< a few columns at a time, each few of them lines behind those before
   diagonal,   ///< squares along the diagonals of a block
   pieces,  ///< pieces are put together in a small buffer, which they leave by non-temporal stores

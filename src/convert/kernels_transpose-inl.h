@@ -386,12 +386,13 @@ void bands(const TransposeBlock& t) {
     if (t.nb < kL * kB) return bands<E, kB / 2>(t);
   }
   if (t.nb < kL) return thin_band<E>(t);
+  [[maybe_unused]] const bool has_panels = t.tuning->streams > 0 || t.walk == Walk::panels;
   if constexpr (kBlocks == 4 && kB == kBlocks && E == 4) {
-    if (t.tuning->streams > 0 && t.row_stride != 0 && for_panels(t) && for_half_lines<E>(t))
+    if (has_panels && t.row_stride != 0 && for_panels(t) && for_half_lines<E>(t))
       return half_lines<E>(t);
   }
   if constexpr (kBlocks > 1 && kB == kBlocks && E >= kLeastOfSquares) {
-    const bool fits = t.tuning->streams > 0 && t.na >= kLineColumns<E> && t.nb >= kLineRows<E>;
+    const bool fits = has_panels && t.na >= kLineColumns<E> && t.nb >= kLineRows<E>;
     if constexpr (kBlocks == 4 && E >= 4) {
       if (fits && t.col_stride == 0)
         return t.tuning->prefetch_for_write ? panels_of_table<E, Writing::ahead>(t)
