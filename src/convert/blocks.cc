@@ -21,15 +21,24 @@ std::int64_t most_of_diagonals(std::int64_t all) noexcept {
   return std::clamp(all / kPart, kLeastOfPanels, kMost);
 }
 
+/// How far rows of the source are from each other, and columns of the destination; 0: not evenly.
+struct Distances {
+  std::int64_t rows, columns;
+};
+
+Distances distances(const Job& job) noexcept {
+  return {even_stride(job.b, &Loop::is), even_stride(job.a, &Loop::os)};
+}
+
 /// Whether a few rows or columns are walked together, each of their lines once; `panels`: those of
 /// a line or less are.
 bool one_pass(const Job& job, bool panels) noexcept {
   constexpr std::int64_t kTile = 16;  // bytes of a row
   if (std::min(job.a.n, job.b.n) * job.dst_bytes > kLine) return false;
+  const auto [rows, columns] = distances(job);
   return panels || job.a.n * job.src_bytes <= kTile ||
-         kernel_for(job.dst_bytes, job.a.n, job.b.n, even_stride(job.b, &Loop::is),
-                    even_stride(job.a, &Loop::os))
-                 .number != TransposeKernel::Number::element;
+         kernel_for(job.dst_bytes, job.a.n, job.b.n, rows, columns).number !=
+             TransposeKernel::Number::element;
 }
 
 /// As many blocks, none much shorter than the others: prefetchers start again with each.
@@ -44,12 +53,12 @@ void even_blocks(Chain& chain) noexcept {
 bool choose_staggered_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
   constexpr std::int64_t kRows = 128, kPartOfL3 = 8;
   const Caches& caches = tuning.caches;
-  const std::int64_t of_line = kLine / job.dst_bytes, distance = even_stride(job.b, &Loop::is),
-                     columns = even_stride(job.a, &Loop::os);
+  const std::int64_t of_line = kLine / job.dst_bytes;
+  const auto [rows, columns] = distances(job);
   const bool pays = job.dst_bytes == 4 && job.a.n >= 2 * of_line && job.b.n >= kRows &&
-                    all <= caches.l3 / kPartOfL3 && distance != 0 && columns != 0 &&
+                    all <= caches.l3 / kPartOfL3 && rows != 0 && columns != 0 &&
                     crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
-                    !crowds(caches.l1_span(), caches.l1_ways, distance, kRows);
+                    !crowds(caches.l1_span(), caches.l1_ways, rows, kRows);
   if (!pays) return false;
   job.walk = Walk::staggered;
   job.a.block = std::min(job.a.n, kMaxEvenBlock);
@@ -59,14 +68,14 @@ bool choose_staggered_blocks(Job& job, std::int64_t all, const Tuning& tuning) n
 }
 
 /// Whether it has panels: rows or columns that are walked a few at a time.
-bool has_panels(const Job& job, bool cast, const Tuning& tuning) noexcept {
-  return !cast && tuning.streams > 0 && job.dst_bytes >= kernels().least_of_squares;
+bool has_panels(const Job& job, const Tuning& tuning) noexcept {
+  return tuning.streams > 0 && job.dst_bytes >= kernels().least_of_squares;
 }
 
 /// Whether tiles take all columns of a few rows before the next rows, however many rows there are:
 /// columns are few and, farther from each other than rows, do not crowd the L1.
 bool goes_by_rows(const Job& job) noexcept {
-  const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os);
+  const auto [rows, columns] = distances(job);
   return job.dst_bytes >= 4 && job.a.n * job.dst_bytes <= 4 * kLine && rows != 0 &&
          2 * rows < columns && !columns_crowd(columns, job.a.n);
 }
@@ -88,8 +97,8 @@ bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass,
                           const Tuning& tuning) noexcept {
   constexpr std::int64_t kFewBytes = 256;
   const Caches& caches = tuning.caches;
-  const std::int64_t element = job.dst_bytes, line = kLine / element, run = kBypassRun / element,
-                     rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os);
+  const std::int64_t element = job.dst_bytes, line = kLine / element, run = kBypassRun / element;
+  const auto [rows, columns] = distances(job);
   const bool crowd = columns > rows && crowds(caches.l2_span(), caches.l2_ways, columns, job.a.n),
              few = std::min(job.a.n, job.b.n) * element <= kFewBytes && !crowd;
   if (bypass == Bypass::none || (bypass == Bypass::wide && few) || element < kLeastOfBypass ||
@@ -110,16 +119,18 @@ bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass,
 /// tiles would fetch a line again for each of its pieces. Columns are whole lines.
 bool rows_crowd_l2(const Job& job, const Tuning& tuning) noexcept {
   const Caches& caches = tuning.caches;
-  const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os);
+  const auto [rows, columns] = distances(job);
   return rows > columns && rows % kLine == 0 && columns % kLine == 0 &&
          !few_crowd(caches, columns) &&
          crowds(caches.l2_span(), caches.l2_ways, rows, job.b.n / 2 + 1);
 }
 
-/// Rows and columns that both crowd the L1 are walked along their diagonals.
-Walk choose_walk(const Job& job, const Tuning& tuning) noexcept {
-  const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os);
-  const bool diagonal = job.whole_lines && rows != 0 && rows % kLine == 0 &&
+/// Of a transposition in squares whose sides are lines, which has panels or not: rows and columns
+/// that both crowd the L1 are walked along their diagonals.
+Walk choose_walk(const Job& job, bool panels, const Tuning& tuning) noexcept {
+  if (!panels) return tuning.streams == 0 && rows_crowd_l2(job, tuning) ? Walk::panels : Walk::free;
+  const auto [rows, columns] = distances(job);
+  const bool diagonal = rows != 0 && rows % kLine == 0 &&
                         both_crowd(tuning.caches, rows, columns, kLine / job.dst_bytes);
   return diagonal ? Walk::diagonal : Walk::free;
 }
@@ -127,8 +138,8 @@ Walk choose_walk(const Job& job, const Tuning& tuning) noexcept {
 /// Diagonals of all rows or columns, those that are farther apart; rows farther apart than columns,
 /// few of whose lines crowd the L1, to the last one.
 bool choose_long_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexcept {
-  const std::int64_t rows = even_stride(job.b, &Loop::is), columns = even_stride(job.a, &Loop::os),
-                     line = kLine / job.dst_bytes;
+  const std::int64_t line = kLine / job.dst_bytes;
+  const auto [rows, columns] = distances(job);
   const bool rows_far = rows >= columns, diagonal = job.walk == Walk::diagonal;
   if (!job.whole_lines || !(diagonal || (rows_far && few_crowd(tuning.caches, columns))))
     return false;
@@ -214,11 +225,11 @@ bool choose_transpose_blocks(Job& job, std::int64_t all, bool cast, Bypass bypas
   if (!cast && choose_staggered_blocks(job, all, tuning)) return false;
   const std::int64_t line = kLine / job.dst_bytes;
   const bool lines = job.dst_bytes >= kernels().least_of_line_squares && job.a.n >= line &&
-                     job.b.n >= line && even_stride(job.a, &Loop::os) != 0,
-             crowd = !cast && lines && tuning.streams == 0 && rows_crowd_l2(job, tuning),
-             panels = crowd || has_panels(job, cast, tuning);
+                     job.b.n >= line && distances(job).columns != 0;
+  bool panels = !cast && has_panels(job, tuning);
+  job.walk = lines && !cast ? choose_walk(job, panels, tuning) : Walk::free;
+  panels |= job.walk == Walk::panels;
   job.whole_lines = panels && lines;
-  job.walk = crowd ? Walk::panels : choose_walk(job, tuning);
   if (!cast && one_pass(job, panels)) {
     choose_blocks(job, 0, most_of_streams(all));
     even_blocks(job.a);
