@@ -251,9 +251,21 @@ HWY_INLINE void pack_words(const FloatVec (&v)[4], std::uint8_t* p) {
 #define STOWAGE_PACKS_FOUR 0
 #endif
 
+/// How many elements of a row lie before the first edge of a line, or of what `step` elements fill
+/// if that is less: stores from there on are each in one line. 0 if the row is short.
+template <class D>
+HWY_INLINE std::int64_t until_edge(const D* dst, std::int64_t n, std::int64_t step) {
+  constexpr std::int64_t kLeastSteps = 3, kBytes = sizeof(D);
+  const std::int64_t whole = std::min(kLine, step * kBytes),
+                     within =
+                         static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(dst) % whole);
+  if (within == 0 || within % kBytes != 0 || n < kLeastSteps * step) return 0;
+  return (whole - within) / kBytes;
+}
+
 /// A row in vectors: step.load() and store() do one of them, and four at once are stored
-/// together. The last vector overlaps the one before; a row shorter than one goes through
-/// zero-padded copies.
+/// together, each in one line where the row is long. The last vector overlaps the one before; a row
+/// shorter than one goes through zero-padded copies.
 template <class S, class D, class Step>
 HWY_INLINE void for_row(const S* src, D* dst, std::int64_t n, const RowMap& map, const Step& step) {
   const FloatTag df;
@@ -270,16 +282,18 @@ HWY_INLINE void for_row(const S* src, D* dst, std::int64_t n, const RowMap& map,
     };
     const float* const m = map.mean;
     const float* const k = map.norm;
-    std::int64_t i = 0;
-    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto four = [&](std::int64_t at) HWY_ATTR {
       FloatVec v[4];
       HWY_UNROLL(4)
       for (int j = 0; j < 4; ++j) {
-        const std::int64_t at = i + j * lanes;
-        v[j] = mapped(step.load(src + at), kEach ? m + at : m, kEach ? k + at : k);
+        const std::int64_t next = at + j * lanes;
+        v[j] = mapped(step.load(src + next), kEach ? m + next : m, kEach ? k + next : k);
       }
-      step.store_four(v, dst + i);
-    }
+      step.store_four(v, dst + at);
+    };
+    std::int64_t i = until_edge(dst, n, 4 * lanes);
+    if (i > 0) four(0);
+    for (; i + 4 * lanes <= n; i += 4 * lanes) four(i);
     const auto one = [&](std::int64_t at) HWY_ATTR {
       step.store(mapped(step.load(src + at), kEach ? m + at : m, kEach ? k + at : k), dst + at);
     };
