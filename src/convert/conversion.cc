@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "convert/planes.h"
 #include "convert/ragged.h"
+#include "convert/slices.h"
 #include "convert/stage.h"
 #include "convert/unit.h"
 
@@ -20,10 +21,10 @@ constexpr std::size_t kThreadBytes = 32 * 1024;
 /// Each thread has up to kTasks, so that others can help it; but whoever does finds the lines in
 /// another core's cache, so that a task is never smaller than this.
 constexpr std::size_t kTaskBytes = 128 * 1024, kTasks = 4;
-/// What several nests write before they go on.
-constexpr std::size_t kSliceBytes = 32 * 1024;
-/// Stages and planes are described anew for each slice, which takes a microsecond.
-constexpr std::size_t kSliceOfSteps = 512 * 1024;
+/// What each of several nests writes before the next one has its turn.
+constexpr std::size_t kTurnBytes = 32 * 1024;
+/// Stages and planes are described anew for each turn, which takes a microsecond.
+constexpr std::size_t kTurnOfSteps = 512 * 1024;
 
 /// Cells up to the last that a digit reaches. The gap behind it, of the last row of a view into a
 /// larger array, may belong to nobody.
@@ -70,7 +71,8 @@ void ScalarTable::assign(std::size_t size, std::span<const float> mean,
 
 Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Mapping& dst,
                  const ScalarMap& map, const Options& options)
-    : plan_(src, dtype_bytes(src_dtype), dst, dtype_bytes(dst_dtype), map.axis, options.fault),
+    : plan_(Side(src, dtype_bytes(src_dtype)), Side(dst, dtype_bytes(dst_dtype)), map.axis,
+            options.fault),
       tuning_(options.tuning),
       least_of_stage_(options.least_of_stage),
       src_scalar_(dtype_bytes(src_dtype)),
@@ -86,14 +88,22 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
                   static_cast<std::size_t>(tuning_.caches.l2)
               ? Size::small
               : Size::tiny;
-  cast_ = mapped_ || src_dtype != dst_dtype;
+  cast_ = cast_units_ = mapped_ || src_dtype != dst_dtype;
   bypass_ = choose_bypass(options);
   alias_ = !cast_ && src.same_bytes(dst);
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
   bytes_moved_ = static_cast<std::size_t>(src.shape().elements() * src_scalar_);
+  make_jobs();
+  if (cast_ && !mapped_ && src.shape().elements() >= least_of_stage_)
+    choose_slices(src, dst, options.fault);
+  const auto cells = dst.count();
+  bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dtype_bytes(dst_dtype));
+}
+
+void Program::make_jobs() noexcept {
   Nest nest;
   nests_ = plan_.count();
-  if (nests_ == 2 && !cast_) {
+  if (nests_ == 2 && !cast_units_) {
     Nest ends;
     plan_.make(0, nest);
     plan_.make(1, ends);
@@ -103,8 +113,26 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
     plan_.make(i, nest);
     make(nest, nests_ == 1, bypass_, jobs_[static_cast<std::size_t>(i)]);
   }
-  const auto cells = dst.count();
-  bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dst_scalar_);
+}
+
+void Program::choose_slices(const Mapping& src, const Mapping& dst, Fault fault) {
+  constexpr std::int64_t kShortRunBytes = 32;
+  const Job* const most = main_job();
+  // Others find long ranges in a nest.
+  const bool scattered =
+      nests_ > 1 && most != nullptr &&
+      (most->kind == Kind::stage ||
+       (most->kind == Kind::copy && most->a.n * most->dst_bytes < kShortRunBytes));
+  Side from(src, src_scalar_), to(dst, dst_scalar_);
+  if (!scattered || !cut_slices(from, to, slices_)) return;
+  NestPlan plan(from, to, {}, fault);
+  if (plan.count() > kKept) return;
+  plan_ = plan;
+  sliced_ = true;
+  cast_units_ = false;
+  src_scalar_ = dst_scalar_ = std::min(src_scalar_, dst_scalar_);
+  bypass_ = slices_.cast_first ? bypass_of_steps() : Bypass::none;
+  make_jobs();
 }
 
 Bypass Program::choose_bypass(const Options& options) const noexcept {
@@ -150,16 +178,16 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
     parts = threads * std::clamp<std::size_t>(dst_size_ / threads / kTaskBytes, 1, kTasks);
   }
   // Where several nests make one tensor, each part of it is finished while its lines are near.
-  const bool several = nests_ > 1 && nests_ <= kKept;
+  const bool several = !sliced_ && nests_ > 1 && nests_ <= kKept;
   const bool steps = std::any_of(
       jobs_.begin(), jobs_.begin() + (several ? nests_ : 0),
       [](const Job& job) { return job.kind == Kind::stage || job.kind == Kind::planes; });
-  const std::size_t slice_bytes = steps ? kSliceOfSteps : kSliceBytes;
-  const std::size_t slices = several ? dst_size_ / (parts * slice_bytes) + 1 : 1;
+  const std::size_t turn_bytes = steps ? kTurnOfSteps : kTurnBytes;
+  const std::size_t turns = several ? dst_size_ / (parts * turn_bytes) + 1 : 1;
   parallel(pool, parts, [&](std::size_t part) {
-    for (std::size_t slice = 0; slice < slices; ++slice) {
-      run_part(static_cast<std::int64_t>(part * slices + slice),
-               static_cast<std::int64_t>(parts * slices), src, dst);
+    for (std::size_t turn = 0; turn < turns; ++turn) {
+      run_part(static_cast<std::int64_t>(part * turns + turn),
+               static_cast<std::int64_t>(parts * turns), src, dst);
     }
   });
 }
@@ -167,16 +195,19 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
 void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
                        Byte* dst) const noexcept {
   const std::int64_t kept = std::min(nests_, kKept);
+  const auto cut = [&](std::int64_t n, std::int64_t p) {
+    return static_cast<std::int64_t>(static_cast<__int128>(n) * p / parts);
+  };
+  if (sliced_) return run_slices(cut(slices_.n, part), cut(slices_.n, part + 1), src, dst);
+  const Memory memory{src, src + src_size_, dst, false};
   const auto range = [&](std::int64_t i, const Job& job) {
-    const auto cut = [&](std::int64_t p) {
-      return static_cast<std::int64_t>(static_cast<__int128>(job.units) * p / parts);
-    };
+    const std::int64_t begin = cut(job.units, part), end = cut(job.units, part + 1);
     if (job.kind == Kind::stage) {
-      run_stages(i, job, cut(part), cut(part + 1), src, dst);
+      run_stages(i, job, begin, end, src, dst);
     } else if (job.kind == Kind::planes) {
-      run_planes(job, cut(part), cut(part + 1), src, src + src_size_, dst, false, false);
+      run_planes(job, begin, end, memory, false);
     } else {
-      run_job(job, cut(part), cut(part + 1), src, dst);
+      run_job(job, begin, end, memory);
     }
   };
   // Nothing bypasses the caches where the result begins within a line.
@@ -196,9 +227,10 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
 }
 
 void Program::make(const Nest& nest, bool alone, Bypass bypass, Job& out) const noexcept {
-  make_job(nest, alone, src_scalar_, dst_scalar_, cast_, row_cast_.moves(), bypass, tuning_, out);
-  if (!cast_) choose_planes(nest, dst_scalar_, least_of_stage_, out);
-  if (cast_ && !mapped_) choose_stage(nest, least_of_stage_, out);
+  make_job(nest, alone, src_scalar_, dst_scalar_, cast_units_, row_cast_.moves(), bypass, tuning_,
+           out);
+  if (!cast_units_) choose_planes(nest, dst_scalar_, least_of_stage_, out);
+  if (cast_units_ && !mapped_) choose_stage(nest, least_of_stage_, out);
 }
 
 /// f(unit) for units [begin, end) of the job.
@@ -237,13 +269,44 @@ void Program::each_unit(const Job& job, std::int64_t begin, std::int64_t end, co
   }
 }
 
-void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
-                      Byte* dst) const noexcept {
+void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end,
+                      const Memory& memory) const noexcept {
   if (begin >= end) return;
-  UnitRunner runner(job, row_cast_, cast_, mapped_, scalars_.mean(), scalars_.norm(),
-                    src + src_size_, size_, tuning_);
-  each_unit(job, begin, end, src, dst, [&](const Unit& unit) { runner.run(unit); });
+  UnitRunner runner(job, row_cast_, cast_units_, mapped_, scalars_.mean(), scalars_.norm(),
+                    memory.src_end, memory.to_scratch ? Size::small : size_, tuning_);
+  each_unit(job, begin, end, memory.src, memory.dst, [&](const Unit& unit) { runner.run(unit); });
   if (job.non_temporal || job.walk == Walk::pieces) finish_stores();
+}
+
+void Program::run_slices(std::int64_t begin, std::int64_t end, const Byte* src,
+                         Byte* dst) const noexcept {
+  const std::span<const Loop> loops(slices_.loop.data(), slices_.loops);
+  for (std::int64_t i = begin; i < end; ++i) {
+    const Byte* const from = src + place_of(loops, i, &Loop::is);
+    Byte* const to = dst + place_of(loops, i, &Loop::os);
+    run_slice(from, src + src_size_, to);
+    // By the thread that writes what both do.
+    if (slices_.rest_os > 0 && (i + 1) % loops[0].n == 0)
+      run_slice(from + slices_.rest_is, src + src_size_, to + slices_.rest_os);
+  }
+}
+
+void Program::run_slice(const Byte* src, const Byte* src_end, Byte* dst) const noexcept {
+  alignas(64) Byte scratch[kSliceScratch + 64];
+  const std::span<const Loop> ranges(slices_.range_loop.data(), slices_.range_loops);
+  const std::int64_t range = slices_.elements * src_scalar_;
+  const bool first = slices_.cast_first;
+  for (std::int64_t k = 0; first && k < slices_.ranges; ++k)
+    row_cast_(src + place_of(ranges, k, &Loop::is), scratch + k * range, slices_.elements, {});
+  const Memory memory = first ? Memory{scratch, scratch + sizeof scratch, dst, false}
+                              : Memory{src, src_end, scratch, true};
+  for (std::int64_t i = 0; i < nests_; ++i) {
+    const Job& job = jobs_[static_cast<std::size_t>(i)];
+    job.kind == Kind::planes ? run_planes(job, 0, job.units, memory, false)
+                             : run_job(job, 0, job.units, memory);
+  }
+  for (std::int64_t k = 0; !first && k < slices_.ranges; ++k)
+    row_cast_(scratch + k * range, dst + place_of(ranges, k, &Loop::os), slices_.elements, {});
 }
 
 void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin,
@@ -269,12 +332,12 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
     for (std::int64_t k = 0; k < sources; ++k) {
       row_cast_(outer.src + k * stage.ranges.is, scratch + k * range, stage.elements, {});
     }
-    const Byte* const from = stage.cast_first ? scratch : outer.src;
-    Byte* const to = stage.cast_first ? outer.dst : scratch;
+    const Memory memory{stage.cast_first ? scratch : outer.src, src_end,
+                        stage.cast_first ? outer.dst : scratch, !stage.cast_first};
     if (move.kind == Kind::planes) {
-      run_planes(move, 0, move.units, from, src_end, to, !stage.cast_first, outer.zero);
+      run_planes(move, 0, move.units, memory, outer.zero);
     } else {
-      each_unit(move, 0, move.units, from, to, [&](Unit unit) {
+      each_unit(move, 0, move.units, memory.src, memory.dst, [&](Unit unit) {
         unit.zero |= outer.zero;
         runner.run(unit);
       });
@@ -287,14 +350,12 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
   if (move.non_temporal) finish_stores();
 }
 
-/// As run_job, reading up to src_end, or nothing but zeros; `to_scratch`: the destination is
-/// scratch memory.
-void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
-                         const Byte* src_end, Byte* dst, bool to_scratch,
+/// As run_job, or nothing but zeros.
+void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Memory& memory,
                          bool zero) const noexcept {
   if (begin >= end) return;
-  const Size size = to_scratch ? Size::small : size_;
-  const Bypass bypass = to_scratch ? Bypass::none : bypass_of_steps();
+  const Size size = memory.to_scratch ? Size::small : size_;
+  const Bypass bypass = memory.to_scratch ? Bypass::none : bypass_of_steps();
   const Planes planes = planes_of(job);
   alignas(64) Byte scratch[kPlanesBytes];
   // The last part of a loop may be shorter.
@@ -305,10 +366,10 @@ void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, c
              tuning_, read);
     make_job(from_planes(planes, n), true, planes.element, planes.element, false, {}, bypass,
              tuning_, write);
-    UnitRunner reader(read, row_cast_, false, false, {}, {}, src_end, Size::small, tuning_);
+    UnitRunner reader(read, row_cast_, false, false, {}, {}, memory.src_end, Size::small, tuning_);
     UnitRunner writer(write, row_cast_, false, false, {}, {}, scratch + sizeof scratch, size,
                       tuning_);
-    each_unit(job, begin, end, src, dst, [&](const Unit& outer) {
+    each_unit(job, begin, end, memory.src, memory.dst, [&](const Unit& outer) {
       if (std::min(job.a.block, job.a.n - outer.a) != n) return;
       const bool zeros = zero || outer.zero;
       each_unit(read, 0, zeros ? 0 : read.units, outer.src + outer.a * planes.between.is, scratch,
@@ -339,6 +400,7 @@ std::string Program::kernel() const {
   if (job->fill) return "fill";
   std::string out;
   if (cast_) out = text(dtype_name(src_dtype_), "->", dtype_name(dst_dtype_), " ");
+  if (sliced_) return out + "slices";
   if (job->kind == Kind::strided) return text(out, "strided ", job->dst_bytes);
   if (job->kind == Kind::stage) return out + "stage";
   if (job->kind == Kind::planes) return text("planes ", job->dst_bytes);
@@ -355,6 +417,11 @@ std::string Program::kernel() const {
 std::string Program::explain() const {
   if (alias_) return "the bytes are the same on both sides: nothing moves\n";
   std::string out;
+  if (sliced_) {
+    out += text("slices: ", slices_.n, ", each of ", slices_.ranges * slices_.elements,
+                " elements in ", slices_.ranges, slices_.ranges == 1 ? " range" : " ranges",
+                ", which are cast as they lie and moved by way of scratch memory:\n");
+  }
   for (std::int64_t i = 0; i < std::min(nests_, kKept); ++i) {
     const Job& job = jobs_[static_cast<std::size_t>(i)];
     if (job.fill) {

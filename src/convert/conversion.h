@@ -9,6 +9,7 @@
 
 #include "convert/cast_rows.h"
 #include "convert/job.h"
+#include "convert/slices.h"
 #include "convert/tuning.h"
 #include "stowage/convert.h"
 
@@ -69,6 +70,13 @@ class Program {
  private:
   static constexpr std::int64_t kKept = 4;
 
+  /// What a job moves from where to where.
+  struct Memory {
+    const Byte *src, *src_end;
+    Byte* dst;
+    bool to_scratch;
+  };
+
   /// The job that writes most; null where there is none.
   const Job* main_job() const noexcept;
   Bypass choose_bypass(const Options& options) const noexcept;
@@ -78,29 +86,36 @@ class Program {
   template <class F>
   void each_unit(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst,
                  F f) const noexcept;
+  void make_jobs() noexcept;
+  void choose_slices(const Mapping& src, const Mapping& dst, Fault fault);
   void make(const Nest& nest, bool alone, Bypass bypass, Job& out) const noexcept;
-  void run_job(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
-               Byte* dst) const noexcept;
+  void run_job(const Job& job, std::int64_t begin, std::int64_t end,
+               const Memory& memory) const noexcept;
+  void run_slices(std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst) const noexcept;
+  void run_slice(const Byte* src, const Byte* src_end, Byte* dst) const noexcept;
   void run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin, std::int64_t end,
                   const Byte* src, Byte* dst) const noexcept;
-  void run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src,
-                  const Byte* src_end, Byte* dst, bool to_scratch, bool zero) const noexcept;
+  void run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Memory& memory,
+                  bool zero) const noexcept;
   void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
 
   NestPlan plan_;
   std::int64_t nests_;  ///< of the plan; two that are done as one count as one
   bool alias_, cast_, mapped_ = false;
+  bool cast_units_;  ///< whether the units of jobs are cast
+  bool sliced_ = false;
   Size size_;
   Bypass bypass_;
   Tuning tuning_;
   std::int64_t least_of_stage_;
-  int src_scalar_, dst_scalar_;
+  int src_scalar_, dst_scalar_;  ///< of the nests: of slices in scratch memory where there are some
   std::int64_t src_size_;
   std::size_t dst_size_, bytes_moved_ = 0;
   DType src_dtype_, dst_dtype_;
   RowCast row_cast_;
   ScalarTable scalars_;
   std::array<Job, kKept> jobs_;
+  Slices slices_;
 };
 
 }  // namespace stowage::conversion

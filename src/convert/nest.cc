@@ -52,11 +52,24 @@ void normalise(Nest& nest) {
 
 }  // namespace
 
-NestPlan::NestPlan(const Mapping& src, int src_bytes, const Mapping& dst, int dst_bytes,
-                   Axis param_axis, Fault fault)
-    : fault_(fault) {
-  const Shape& from = src.shape();
-  const Shape& to = dst.shape();
+Side::Side(const Mapping& mapping, int scalar_bytes)
+    : shape(mapping.shape()),
+      bytes(scalar_bytes),
+      count(static_cast<int>(mapping.linear_digits().size())) {
+  std::copy_n(mapping.linear_digits().begin(), count, digits.begin());
+}
+
+std::int64_t Side::padded(int dim) const noexcept {
+  std::int64_t cells = shape[dim];
+  for (int i = 0; i < count; ++i) {
+    if (digits[i].dim == dim) cells = std::max(cells, digits[i].q * digits[i].e);
+  }
+  return shape[dim] == 0 ? 0 : cells;
+}
+
+NestPlan::NestPlan(const Side& src, const Side& dst, Axis param_axis, Fault fault) : fault_(fault) {
+  const Shape& from = src.shape;
+  const Shape& to = dst.shape;
   const auto add = [&](Axis name, int src_dim, int dst_dim) {
     const std::int64_t n = src_dim >= 0 ? from[src_dim] : 1;
     const std::int64_t m = dst_dim >= 0 ? to[dst_dim] : 1;
@@ -66,10 +79,10 @@ NestPlan::NestPlan(const Mapping& src, int src_bytes, const Mapping& dst, int ds
     }
     AxisPlan& axis = axes_[rank_++];
     axis.extent = n;
-    axis.padded = dst_dim >= 0 ? std::max(n, dst.padded(dst_dim)) : n;
+    axis.padded = dst_dim >= 0 ? dst.padded(dst_dim) : n;
     axis.is_param = name == param_axis;
-    add_digits(src, src_dim, src_bytes, axis.src);
-    add_digits(dst, dst_dim, dst_bytes, axis.dst);
+    add_digits(src, src_dim, axis.src);
+    add_digits(dst, dst_dim, axis.dst);
     refine(axis);
     cut(axis);
     copies_ *= axis.box_count;
@@ -87,12 +100,11 @@ NestPlan::NestPlan(const Mapping& src, int src_bytes, const Mapping& dst, int ds
   if (fault_ == Fault::drop_last_box && count() > 1) --(fills_ > 0 ? fills_ : copies_);
 }
 
-void NestPlan::add_digits(const Mapping& mapping, int dim, int bytes, Digits& out) {
+void NestPlan::add_digits(const Side& side, int dim, Digits& out) {
   out.begin = radix_count_;
-  if (dim >= 0) {
-    for (const Digit& d : mapping.linear_digits()) {
-      if (d.dim == dim && d.e > 1) radix_[radix_count_++] = {d.q, d.e, d.stride * bytes};
-    }
+  for (int i = 0; i < side.count; ++i) {
+    const Digit& d = side.digits[i];
+    if (d.dim == dim && d.e > 1) radix_[radix_count_++] = {d.q, d.e, d.stride * side.bytes};
   }
   out.end = radix_count_;
   std::sort(radix_.begin() + out.begin, radix_.begin() + out.end,

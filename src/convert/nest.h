@@ -34,6 +34,19 @@ struct Nest {
   std::array<Loop, kMaxLoops> loops;  ///< ascending by os, computed loops last
 };
 
+/// One side of a conversion: where the elements of a tensor, or of a part of one, are.
+struct Side {
+  Side(const Mapping& mapping, int scalar_bytes);
+
+  /// Cells of the axis, tail included.
+  std::int64_t padded(int dim) const noexcept;
+
+  Shape shape;
+  int bytes;  ///< of a scalar
+  int count;
+  std::array<Digit, kMaxDigits> digits;  ///< strides in scalars
+};
+
 /// Deliberate faults for the test of the tests: a check that no fault escapes shows that the
 /// property tests see what they claim to see.
 enum class Fault : std::uint8_t {
@@ -50,10 +63,8 @@ enum class Fault : std::uint8_t {
 /// of a few boxes each), so they are counted at once and made on demand.
 class NestPlan {
  public:
-  /// Strides are scaled by the bytes of a scalar of either side. `param_axis` indexes parameters.
-  /// Throws Error(usage) when the shapes differ.
-  NestPlan(const Mapping& src, int src_bytes, const Mapping& dst, int dst_bytes, Axis param_axis,
-           Fault fault = Fault::none);
+  /// `param_axis` indexes parameters. Throws Error(usage) when the shapes differ.
+  NestPlan(const Side& src, const Side& dst, Axis param_axis, Fault fault = Fault::none);
 
   std::int64_t count() const noexcept { return copies_ + fills_; }
 
@@ -104,7 +115,7 @@ class NestPlan {
     return sum;
   }
 
-  void add_digits(const Mapping& mapping, int dim, int bytes, Digits& out);
+  void add_digits(const Side& side, int dim, Digits& out);
   void refine(AxisPlan& axis);
   void cut(AxisPlan& axis);
   int fill_boxes(const AxisPlan& axis, std::int64_t lo, std::int64_t hi,

@@ -60,6 +60,7 @@ void choose_planes(const Nest& nest, int scalar, std::int64_t least, Job& job) n
     return;
   job.kind = Kind::planes;
   job.a = job.b = Chain{};
+  job.across = kOneIteration;
   job.a.count = 1;
   job.a.loops[0] = between;
   job.a.n = job.a.valid = between.n;

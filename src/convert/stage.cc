@@ -113,10 +113,10 @@ bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
 }
 
 void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept {
-  constexpr std::int64_t kShortRow = 64, kLongRun = 32;
+  constexpr std::int64_t kShortRow = 64, kLongRunBytes = 32;
   // Longer runs are as fast one by one.
-  const bool moves =
-      job.move == CastMove::runs ? job.a.n * job.dst_bytes >= kLongRun : job.move != CastMove::none;
+  const bool moves = job.move == CastMove::runs ? job.a.n * job.dst_bytes >= kLongRunBytes
+                                                : job.move != CastMove::none;
   if (job.fill || moves) return;
   const bool along_b = job.src_bytes <= job.dst_bytes;
   const Chain &row = along_b ? job.b : job.a, &rows = along_b ? job.a : job.b;
@@ -132,6 +132,7 @@ void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept {
   job.kind = Kind::stage;
   job.move = CastMove::none;
   job.a = job.b = Chain{};
+  job.across = kOneIteration;
   for (int i = 0; i < stage.move.count; ++i) job.a.n *= stage.move.loops[i].n;
   job.a.valid = job.a.block = job.a.n;
   order_steps(job, outer);

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/slices.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/checked.h"
+
+namespace stowage::conversion {
+namespace {
+
+/// Elements of a range that is worth a call.
+constexpr std::int64_t kLeastRange = 64;
+
+/// The digit of an axis that counts its longest steps; null where the axis has a tail, or others do
+/// not repeat within such a step.
+Digit* top_of(Side& side, int dim) noexcept {
+  if (dim < 0 || side.padded(dim) != side.shape[dim]) return nullptr;
+  const auto begin = side.digits.begin(), end = begin + side.count;
+  Digit* top = nullptr;
+  for (auto* digit = begin; digit < end; ++digit) {
+    if (digit->dim == dim && (top == nullptr || digit->q > top->q)) top = digit;
+  }
+  const bool nested = std::all_of(begin, end, [&](const Digit& digit) {
+    return digit.dim != dim || &digit == top || top->q % (digit.q * digit.e) == 0;
+  });
+  return nested ? top : nullptr;
+}
+
+/// An axis of both sides that may be cut into parts of whole units.
+struct Cut {
+  int dim[2];
+  Digit* top[2];
+  std::int64_t extent, unit;
+};
+
+/// The one of the longest steps on the side that is cast; false: there is none.
+bool find_cut(Side* const (&sides)[2], int cast, Cut& out) noexcept {
+  const Shape& shape = sides[cast]->shape;
+  std::int64_t longest = 0;
+  for (int i = 0; i < shape.rank(); ++i) {
+    Cut cut{};
+    cut.dim[cast] = i;
+    cut.dim[1 - cast] = sides[1 - cast]->shape.index_of(shape.axis(i));
+    for (const int k : {0, 1}) cut.top[k] = top_of(*sides[k], cut.dim[k]);
+    if (cut.top[0] == nullptr || cut.top[1] == nullptr) continue;
+    cut.extent = shape[i];
+    cut.unit = std::lcm(cut.top[0]->q, cut.top[1]->q);
+    const bool cuts = cut.extent > cut.unit && cut.extent % cut.unit == 0;
+    if (!cuts || cut.top[cast]->stride <= longest) continue;
+    longest = cut.top[cast]->stride;
+    out = cut;
+  }
+  return longest > 0;
+}
+
+/// How many of n units a slice takes, at most so many: few are done twice, in few slices.
+std::int64_t part_of(std::int64_t n, std::int64_t most) noexcept {
+  constexpr std::int64_t kPartOfSlice = 8;  // of a full one, that each costs beside what it moves
+  const std::int64_t fewest = ceil_div(n, most);
+  std::int64_t best = 1, least = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t slices = fewest; slices < std::min(2 * fewest, n + 1); ++slices) {
+    const std::int64_t part = ceil_div(n, slices),
+                       cost = slices * (part + std::max<std::int64_t>(most / kPartOfSlice, 1));
+    if (cost >= least) continue;
+    least = cost;
+    best = part;
+  }
+  return best;
+}
+
+/// The axis has `extent` elements left; how far it is from one such part to the next, in bytes.
+std::int64_t shorten(Side& side, int dim, Digit& top, std::int64_t extent) {
+  std::array<std::int64_t, kMaxRank> extents{};
+  std::copy(side.shape.extents().begin(), side.shape.extents().end(), extents.begin());
+  extents[dim] = extent;
+  side.shape = Shape(side.shape.axes(), {extents.data(), side.shape.extents().size()});
+  top.e = extent / top.q;
+  return top.e * top.stride * side.bytes;
+}
+
+/// Digits of more than one step, by their strides.
+std::span<Digit> nearest_first(Side& side) noexcept {
+  const auto begin = side.digits.begin(),
+             end = std::remove_if(begin, begin + side.count,
+                                  [](const Digit&digit) { return digit.e == 1; });
+  side.count = static_cast<int>(end - begin);
+  std::sort(begin, end, [](const Digit& x, const Digit& y) { return x.stride < y.stride; });
+  return {begin, end};
+}
+
+/// Whether all elements of a slice follow each other.
+bool is_one_range(Side& side) noexcept {
+  std::int64_t cells = 1;
+  for (const Digit& digit : nearest_first(side)) {
+    if (digit.stride != cells) return false;
+    cells *= digit.e;
+  }
+  return true;
+}
+
+/// Ranges of the side that is cast become neighbours, of elements of so many bytes; false: too many
+/// loops.
+bool pack(Side& side, int narrow, std::int64_t Loop::*stride, Slices& out) noexcept {
+  out.elements = out.ranges = 1;
+  out.range_loops = 0;
+  for (Digit& digit : nearest_first(side)) {
+    const std::int64_t packed = out.elements * out.ranges;
+    if (out.range_loops == 0 && digit.stride == packed) {
+      out.elements *= digit.e;
+    } else if (out.range_loops == Slices::kMostLoops) {
+      return false;
+    } else {
+      Loop& loop = out.range_loop[out.range_loops++] = kOneIteration;
+      loop.n = loop.valid = digit.e;
+      loop.*stride = digit.stride * side.bytes;
+      out.ranges *= digit.e;
+    }
+    digit.stride = packed;
+  }
+  side.bytes = narrow;
+  return true;
+}
+
+}  // namespace
+
+bool cut_slices(Side& src, Side& dst, Slices& out) {
+  out.cast_first = src.bytes >= dst.bytes;
+  Side* const sides[] = {&src, &dst};
+  const int cast = out.cast_first ? 0 : 1;
+  const int narrow = std::min(src.bytes, dst.bytes);
+  std::int64_t cells = 1;
+  for (int i = 0; i < sides[cast]->count; ++i) cells *= sides[cast]->digits[i].e;
+  const std::int64_t most = kSliceScratch / narrow;
+  out.loops = 0;
+  out.n = 1;
+  out.rest_is = out.rest_os = 0;
+  while (cells > most) {
+    Cut cut;
+    if (out.loops == Slices::kMostLoops || !find_cut(sides, cast, cut)) return false;
+    const std::int64_t units = cut.extent / cut.unit, of_unit = cells / units,
+                       part = part_of(units, std::max<std::int64_t>(most / of_unit, 1)),
+                       rest = units % part;
+    Loop& loop = out.loop[out.loops++] = kOneIteration;
+    loop.n = loop.valid = units / part;
+    loop.is = shorten(src, cut.dim[0], *cut.top[0], part * cut.unit);
+    loop.os = shorten(dst, cut.dim[1], *cut.top[1], part * cut.unit);
+    out.rest_is = loop.is / part * rest;
+    out.rest_os = loop.os / part * rest;
+    cells = of_unit * part;
+    out.n *= loop.n;
+  }
+  std::reverse(out.loop.begin(), out.loop.begin() + out.loops);
+  const bool together = is_one_range(src) || is_one_range(dst);
+  return together && pack(*sides[cast], narrow, out.cast_first ? &Loop::is : &Loop::os, out) &&
+         out.elements >= kLeastRange;
+}
+
+std::int64_t place_of(std::span<const Loop> loops, std::int64_t i,
+                      std::int64_t Loop::*stride) noexcept {
+  std::int64_t place = 0;
+  for (const Loop& loop : loops) {
+    place += i % loop.n * (loop.*stride);
+    i /= loop.n;
+  }
+  return place;
+}
+
+}  // namespace stowage::conversion

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/slices.h"
+
+#include <gtest/gtest.h>
+
+#include "convert/test_util.h"
+
+namespace stowage {
+namespace {
+
+using namespace conversion_test;
+
+const char* const kLayouts[] = {"n c h w",
+                                "n h w c",
+                                "n c/4 h w c%4",
+                                "n c/16 h w c%16",
+                                "n c/6 h w c%6",
+                                "n (c/4 (h w)~16B c%4)~64B",
+                                "y:(n h) x:(c/4 w) lane:c%4",
+                                "y:(n h/4) x:(c w) lane:h%4",
+                                "n h w c~4",
+                                "n h w (c)~5",
+                                "w h c n",
+                                "n h/2 w/2 c h%2 w%2"};
+
+constexpr DType kCasts[][2] = {{DType::f32, DType::f16}, {DType::f16, DType::f32},
+                               {DType::u8, DType::f16},  {DType::f32, DType::i8},
+                               {DType::f64, DType::u16}, {DType::u8, DType::f32}};
+
+TEST(ConvertSlices, EveryPairOfLayouts) {
+  Random random(41);
+  ThreadPool pool(3);
+  for (const char* from : kLayouts) {
+    for (const char* to : kLayouts) {
+      for (const auto& [src, dst] : kCasts) {
+        const Shape shape("nchw", {pick(random, {1, 2, 3}), pick(random, {3, 5, 18, 30, 33, 47}),
+                                   pick(random, {1, 6, 13, 24}), pick(random, {4, 19, 40, 64})});
+        ASSERT_EQ(difference({from, to, shape, src, dst, {}, {}, {}}, random,
+                             random() % 2 == 0 ? &pool : nullptr),
+                  "");
+      }
+    }
+  }
+}
+
+std::string kernel_of(const char* from, const char* to, std::int64_t channels) {
+  const Shape shape("nchw", {2, channels, 24, 24});
+  return Program(DType::f32, Mapping(Layout::parse(from), shape, 4), DType::f16,
+                 Mapping(Layout::parse(to), shape, 2), {})
+      .kernel();
+}
+
+TEST(ConvertSlices, AreChosenForTails) {
+  EXPECT_EQ(kernel_of("n h w c", "n c/4 h w c%4", 30), "f32->f16 slices");
+  EXPECT_EQ(kernel_of("n c/4 h w c%4", "n h w c", 30), "f32->f16 slices");
+  EXPECT_NE(kernel_of("n h w c", "n c/4 h w c%4", 32), "f32->f16 slices");
+  EXPECT_NE(kernel_of("n c h w", "n c/4 h w c%4", 30), "f32->f16 slices");
+  // An axis with a tail is not cut, and a pixel of so many channels does not fit.
+  EXPECT_NE(kernel_of("n h w c", "n c/4 h w c%4", 20001), "f32->f16 slices");
+}
+
+// Of a stage, whose job was a copy of runs across blocks first.
+TEST(ConvertSlices, StagesSayTheirBytes) {
+  const Shape shape("nchw", {1, 256, 26, 26});
+  const Mapping src(Layout::parse("y:(n h) x:(c/4 w) lane:c%4"), shape, 4),
+      dst(Layout::parse("n h w c"), shape, 2);
+  const std::string explained = Program(DType::f32, src, DType::f16, dst, {}).explain();
+  EXPECT_EQ(explained.find("stage: " + std::to_string(dst.bytes()) + " bytes in "), 0u)
+      << explained;
+}
+
+// How far slices are from each other in both tensors, and that they are all of them.
+TEST(ConvertSlices, CutBothSides) {
+  const Shape shape("nchw", {2, 30, 57, 57});
+  conversion::Side src(Mapping(Layout::parse("n h w c"), shape, 4), 4),
+      dst(Mapping(Layout::parse("n c/4 h w c%4"), shape, 2), 2);
+  conversion::Slices slices;
+  ASSERT_TRUE(conversion::cut_slices(src, dst, slices));
+  EXPECT_TRUE(slices.cast_first);
+  EXPECT_EQ(slices.ranges, 1);
+  EXPECT_EQ(slices.elements, src.shape.elements());
+  EXPECT_EQ(src.bytes, 2);
+  const std::int64_t rows = src.shape[2], whole = 57 / rows;
+  EXPECT_EQ(slices.n, 2 * whole);
+  const std::span<const conversion::Loop> loops(slices.loop.data(),
+                                                static_cast<std::size_t>(slices.loops));
+  const auto place = [&](std::int64_t slice, std::int64_t conversion::Loop::*stride) {
+    return conversion::place_of(loops, slice, stride);
+  };
+  EXPECT_EQ(place(1, &conversion::Loop::is), rows * 57 * 30 * 4);
+  EXPECT_EQ(place(1, &conversion::Loop::os), rows * 57 * 4 * 2);
+  EXPECT_EQ(place(whole, &conversion::Loop::is), 57 * 57 * 30 * 4);
+  // Rows that are no whole slice end a slice of their own.
+  EXPECT_EQ(slices.rest_is, 57 % rows * 57 * 30 * 4);
+  EXPECT_EQ(slices.rest_os, 57 % rows * 57 * 4 * 2);
+}
+
+}  // namespace
+}  // namespace stowage
