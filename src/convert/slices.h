@@ -9,8 +9,8 @@
 
 namespace stowage::conversion {
 
-/// Scratch memory of a slice.
-inline constexpr std::int64_t kSliceScratch = 32 * 1024;
+/// Scratch memory of a slice: half of a small L1, for what is read and written is in it as well.
+inline constexpr std::int64_t kSliceScratch = 16 * 1024;
 
 struct Slices {
   static constexpr int kMostLoops = 4;
