@@ -102,6 +102,16 @@ constexpr OfCasts<CastMoves> cast_moves() {
   return all;
 }
 
+const Kernels* narrower() {
+#if HWY_TARGET == HWY_AVX3 && (HWY_TARGETS & HWY_AVX2)
+  return N_AVX2::table();
+#elif HWY_TARGET == HWY_AVX2 && (HWY_TARGETS & HWY_SSE4)
+  return N_SSE4::table();
+#else
+  return nullptr;
+#endif
+}
+
 const Kernels* table() {
   static const Kernels kernels = {
       {byte_rows(), kTransposes<2>.span(), kTransposes<4>.span(), kTransposes<8>.span(),
@@ -112,6 +122,7 @@ const Kernels* table() {
       kCopiesRagged,
       cast_rows(),
       cast_moves(),
+      narrower(),
   };
   return &kernels;
 }
@@ -128,12 +139,30 @@ namespace stowage::conversion {
 
 HWY_EXPORT(table);
 
+namespace {
+
+std::span<const TransposeKernel> rows_of(const Kernels& kernels, int element) {
+  return kernels
+      .transpose[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(element)))];
+}
+
+/// The first row that fits but for the last one, also of narrower vectors where columns or rows
+/// follow each other without a gap: they may be too few for a vector. Null: none.
+const TransposeKernel* find(const Kernels& kernels, int element, const TransposeBlock& block) {
+  const auto rows = rows_of(kernels, element);
+  for (const TransposeKernel& row : rows.first(rows.size() - 1)) {
+    if (row.fits(block)) return &row;
+  }
+  const bool dense =
+      block.col_stride == block.nb * element || block.row_stride == block.na * element;
+  return dense && kernels.narrower != nullptr ? find(*kernels.narrower, element, block) : nullptr;
+}
+
+}  // namespace
+
 const TransposeKernel& choose(const Kernels& kernels, int element, const TransposeBlock& block) {
-  const auto rows =
-      kernels.transpose[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(element)))];
-  std::size_t i = 0;
-  while (i + 1 < rows.size() && !rows[i].fits(block)) ++i;
-  return rows[i];
+  const TransposeKernel* const found = find(kernels, element, block);
+  return found != nullptr ? *found : rows_of(kernels, element).back();
 }
 
 const CopyKernel& choose(const Kernels& kernels, const CopyBlock& block) {

@@ -225,6 +225,7 @@ struct Kernels {
   /// Every type to f32 and back; null where a pair goes by way of f32.
   OfCasts<CastRow> casts;
   OfCasts<CastMoves> moves;
+  const Kernels* narrower;  ///< those of vectors of half the size; null: none are compiled
 };
 
 const TransposeKernel& choose(const Kernels& kernels, int element, const TransposeBlock& block);

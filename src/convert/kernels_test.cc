@@ -47,6 +47,9 @@ TEST(ConvertKernels, NamesItsKernel) {
   EXPECT_EQ(kernel("n h w c", "c h w n", "n=4,c=3,h=90,w=90", DType::u8, DType::u8), "planes 1");
   EXPECT_EQ(kernel("n h w c", "c h w n", "n=4,c=64,h=90,w=90", DType::u8, DType::u8),
             "transpose 1");  // whole lines
+  // Fewer pixels than bytes in a vector: a shorter one does it.
+  EXPECT_EQ(kernel("n c h w", "n c/4 h w c%4", "n=1,c=64,h=7,w=7", DType::u8, DType::u8),
+            "interleave 4");
   // Few columns, yet rows of more than 16 bytes: tiles do it.
   EXPECT_EQ(kernel("n c/5 h w c%5", "n c h w", "n=1,c=5,h=9,w=9", DType::f64, DType::f64),
             "transpose 8");
@@ -77,10 +80,10 @@ TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
             // Rows for bytes of AVX3_DL leave to the next that fits what is not faster by them.
             if (target != HWY_AVX3_DL || element > 1) continue;
             const auto rows = kernels().transpose[0];
-            const auto* const next =
-                std::find_if(&row + 1, rows.data() + rows.size(),
-                             [&](const TransposeKernel& other) { return other.fits(block); });
-            if (next != rows.data() + rows.size()) chosen.insert({next->fits, next->run});
+            const auto fits = [&](const TransposeKernel& other) { return other.fits(block); };
+            auto next = std::find_if(rows.begin(), rows.end(), fits);
+            if (next != rows.end()) next = std::find_if(next + 1, rows.end(), fits);
+            if (next != rows.end()) chosen.insert({next->fits, next->run});
           }
         }
       }
