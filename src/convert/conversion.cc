@@ -94,7 +94,8 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
   bytes_moved_ = static_cast<std::size_t>(src.shape().elements() * src_scalar_);
   make_jobs();
-  if (cast_ && !mapped_ && src.shape().elements() >= least_of_stage_)
+  // Describing them takes as long as moving some thousand elements.
+  if (cast_ && !mapped_ && src.shape().elements() >= 4 * least_of_stage_)
     choose_slices(src, dst, options.fault);
   const auto cells = dst.count();
   bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dtype_bytes(dst_dtype));
@@ -418,9 +419,11 @@ std::string Program::explain() const {
   if (alias_) return "the bytes are the same on both sides: nothing moves\n";
   std::string out;
   if (sliced_) {
-    out += text("slices: ", slices_.n, ", each of ", slices_.ranges * slices_.elements,
-                " elements in ", slices_.ranges, slices_.ranges == 1 ? " range" : " ranges",
-                ", which are cast as they lie and moved by way of scratch memory:\n");
+    const std::int64_t rest = slices_.rest_os > 0 ? slices_.n / slices_.loop[0].n : 0;
+    out += text("slices: ", slices_.n + rest, ", each of ", slices_.ranges * slices_.elements,
+                " elements, cast as they lie in ", slices_.ranges,
+                slices_.ranges == 1 ? " range" : " ranges",
+                " and moved by way of scratch memory. The first one:\n");
   }
   for (std::int64_t i = 0; i < std::min(nests_, kKept); ++i) {
     const Job& job = jobs_[static_cast<std::size_t>(i)];
@@ -442,7 +445,7 @@ std::string Program::explain() const {
     }
     const bool transposed = job.kind == Kind::transpose;
     out += text(transposed               ? job.transpose->name
-                : job.kind == Kind::copy ? (cast_ ? std::string_view("cast") : job.copy->name)
+                : job.kind == Kind::copy ? (cast_units_ ? std::string_view("cast") : job.copy->name)
                                          : std::string_view("strided"),
                 ": ", job.bytes(), " bytes in ", job.units, " blocks, each of ", job.a.block, " x ",
                 job.b.block * job.across.n, " elements of ",
