@@ -101,7 +101,7 @@ bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass,
   const auto [rows, columns] = distances(job);
   const bool crowd = columns > rows && crowds(caches.l2_span(), caches.l2_ways, columns, job.a.n),
              few = std::min(job.a.n, job.b.n) * element <= kFewBytes && !crowd;
-  if (bypass == Bypass::none || (bypass == Bypass::wide && few) || element < kLeastOfBypass ||
+  if (!(bypass == Bypass::all || (bypass == Bypass::wide && !few)) || element < kLeastOfBypass ||
       job.a.n < line || job.b.n % line != 0 || job.a.valid < job.a.n || job.b.valid < job.b.n ||
       rows == 0 || columns == 0 || columns % kLine != 0 ||
       kernel_for(job.dst_bytes, job.a.n, job.b.n, rows, columns).number !=
