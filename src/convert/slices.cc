@@ -80,11 +80,10 @@ std::int64_t shorten(Side& side, int dim, Digit& top, std::int64_t extent) {
   return top.e * top.stride * side.bytes;
 }
 
-/// Digits of more than one step, by their strides.
+/// Digits of more than one step, by their strides; the others are dropped.
 std::span<Digit> nearest_first(Side& side) noexcept {
-  const auto begin = side.digits.begin(),
-             end = std::remove_if(begin, begin + side.count,
-                                  [](const Digit&digit) { return digit.e == 1; });
+  const auto single = [](const Digit& digit) { return digit.e == 1; };
+  const auto begin = side.digits.begin(), end = std::remove_if(begin, begin + side.count, single);
   side.count = static_cast<int>(end - begin);
   std::sort(begin, end, [](const Digit& x, const Digit& y) { return x.stride < y.stride; });
   return {begin, end};

@@ -28,7 +28,8 @@ struct Slices {
 };
 
 /// Cuts both sides to the first slice, the one that is cast to the narrower elements in scratch
-/// memory; false, and any sides, where no slices have long ranges, or those would take more loops.
+/// memory; false, and any sides, where a slice is one range of neither side, where what is cast has
+/// short ranges, or where either would take more loops.
 bool cut_slices(Side& src, Side& dst, Slices& out);
 
 /// Where iteration i of the loops is, on the side that `stride` says.
