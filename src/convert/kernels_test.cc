@@ -47,9 +47,11 @@ TEST(ConvertKernels, NamesItsKernel) {
   EXPECT_EQ(kernel("n h w c", "c h w n", "n=4,c=3,h=90,w=90", DType::u8, DType::u8), "planes 1");
   EXPECT_EQ(kernel("n h w c", "c h w n", "n=4,c=64,h=90,w=90", DType::u8, DType::u8),
             "transpose 1");  // whole lines
-  // Fewer pixels than bytes in a vector: a shorter one does it.
-  EXPECT_EQ(kernel("n c h w", "n c/4 h w c%4", "n=1,c=64,h=7,w=7", DType::u8, DType::u8),
-            "interleave 4");
+  // Fewer pixels than bytes in a vector: a shorter one does it, if any is compiled.
+  if (kernels().narrower != nullptr) {
+    EXPECT_EQ(kernel("n c h w", "n c/4 h w c%4", "n=1,c=64,h=7,w=7", DType::u8, DType::u8),
+              "interleave 4");
+  }
   // Few columns, yet rows of more than 16 bytes: tiles do it.
   EXPECT_EQ(kernel("n c/5 h w c%5", "n c h w", "n=1,c=5,h=9,w=9", DType::f64, DType::f64),
             "transpose 8");
