@@ -31,7 +31,7 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET == HWY_AVX3_DL && (HWY_TARGETS & HWY_AVX3)  // nothing else differs
+#if HWY_TARGET == HWY_AVX3_DL && STOWAGE_AVX3_IS_FIRST  // nothing else differs
 
 const Kernels* table() {
   static const Kernels kernels = [] {
@@ -102,16 +102,6 @@ constexpr OfCasts<CastMoves> cast_moves() {
   return all;
 }
 
-const Kernels* narrower() {
-#if HWY_TARGET == HWY_AVX3 && (HWY_TARGETS & HWY_AVX2)
-  return N_AVX2::table();
-#elif HWY_TARGET == HWY_AVX2 && (HWY_TARGETS & HWY_SSE4)
-  return N_SSE4::table();
-#else
-  return nullptr;
-#endif
-}
-
 const Kernels* table() {
   static const Kernels kernels = {
       {byte_rows(), kTransposes<2>.span(), kTransposes<4>.span(), kTransposes<8>.span(),
@@ -122,7 +112,7 @@ const Kernels* table() {
       kCopiesRagged,
       cast_rows(),
       cast_moves(),
-      narrower(),
+      HWY_TARGET,
   };
   return &kernels;
 }
@@ -155,10 +145,22 @@ const TransposeKernel* find(const Kernels& kernels, int element, const Transpose
   }
   const bool dense =
       block.col_stride == block.nb * element || block.row_stride == block.na * element;
-  return dense && kernels.narrower != nullptr ? find(*kernels.narrower, element, block) : nullptr;
+  const Kernels* const others = dense ? narrower(kernels) : nullptr;
+  return others != nullptr ? find(*others, element, block) : nullptr;
 }
 
 }  // namespace
+
+// Here, where every instruction set is known: that of the whole program is compiled last.
+const Kernels* narrower([[maybe_unused]] const Kernels& kernels) noexcept {
+#if HWY_TARGETS & HWY_AVX2
+  if (kernels.target == HWY_AVX3 || kernels.target == HWY_AVX3_DL) return N_AVX2::table();
+#endif
+#if HWY_TARGETS & HWY_SSE4
+  if (kernels.target == HWY_AVX2) return N_SSE4::table();
+#endif
+  return nullptr;
+}
 
 const TransposeKernel& choose(const Kernels& kernels, int element, const TransposeBlock& block) {
   const TransposeKernel* const found = find(kernels, element, block);

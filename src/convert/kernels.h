@@ -225,8 +225,11 @@ struct Kernels {
   /// Every type to f32 and back; null where a pair goes by way of f32.
   OfCasts<CastRow> casts;
   OfCasts<CastMoves> moves;
-  const Kernels* narrower;  ///< those of vectors of half the size; null: none are compiled
+  std::int64_t target;  ///< the instruction set, Highway's bit
 };
+
+/// Those of vectors half as long; null: none are compiled.
+const Kernels* narrower(const Kernels& kernels) noexcept;
 
 const TransposeKernel& choose(const Kernels& kernels, int element, const TransposeBlock& block);
 const CopyKernel& choose(const Kernels& kernels, const CopyBlock& block);

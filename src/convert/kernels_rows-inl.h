@@ -208,10 +208,14 @@ constexpr Transposes<E>::Transposes() {
 template <int E>
 inline constexpr Transposes<E> kTransposes;
 
+// Whether AVX3 is compiled before AVX3_DL: not where it is what the whole program is compiled for,
+// which comes last.
+#define STOWAGE_AVX3_IS_FIRST ((HWY_TARGETS & HWY_AVX3) && HWY_STATIC_TARGET != HWY_AVX3)
+
 #if HWY_TARGET <= HWY_AVX3_DL
 /// The rows for bytes that come after those of byte_rows.
 inline std::span<const TransposeKernel> other_byte_rows() {
-#if HWY_TARGETS & HWY_AVX3
+#if STOWAGE_AVX3_IS_FIRST
   return N_AVX3::kTransposes<1>.span();  // the same code
 #else
   return kTransposes<1>.span();

@@ -48,7 +48,7 @@ TEST(ConvertKernels, NamesItsKernel) {
   EXPECT_EQ(kernel("n h w c", "c h w n", "n=4,c=64,h=90,w=90", DType::u8, DType::u8),
             "transpose 1");  // whole lines
   // Fewer pixels than bytes in a vector: a shorter one does it, if any is compiled.
-  if (kernels().narrower != nullptr) {
+  if (narrower(kernels()) != nullptr) {
     EXPECT_EQ(kernel("n c h w", "n c/4 h w c%4", "n=1,c=64,h=7,w=7", DType::u8, DType::u8),
               "interleave 4");
   }
