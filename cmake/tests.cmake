@@ -20,7 +20,7 @@ list(REMOVE_ITEM test_sources ${random_sources})
 set(test_libraries stowage_import stowage_cli)
 if(STOWAGE_SANITIZE STREQUAL thread)
   # What runs on several threads; the command line has no part in it.
-  list(FILTER test_sources INCLUDE REGEX "/(main|session|thread_pool|denormals|random_graphs|plan_data|open_models|packing|pixels)[a-z_]*\.cc$")
+  list(FILTER test_sources INCLUDE REGEX "/(main|session|thread_pool|denormals|random_graphs|plan_data|open_models|packing|pixels|slices)[a-z_]*\.cc$")
   set(test_libraries stowage_import)
 endif()
 # What PoCL compiles is kept for all presets; what it and the LLVM in it never free is not ours.

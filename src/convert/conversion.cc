@@ -94,8 +94,9 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
   bytes_moved_ = static_cast<std::size_t>(src.shape().elements() * src_scalar_);
   make_jobs();
-  // Describing them takes as long as moving some thousand elements.
-  if (cast_ && !mapped_ && src.shape().elements() >= 4 * least_of_stage_)
+  // Describing slices takes as long as a few stages.
+  constexpr std::int64_t kStages = 4;
+  if (cast_ && !mapped_ && src.shape().elements() >= kStages * least_of_stage_)
     choose_slices(src, dst, options.fault);
   const auto cells = dst.count();
   bytes_moved_ += static_cast<std::size_t>((cells.data + cells.tail) * dtype_bytes(dst_dtype));
@@ -124,8 +125,9 @@ void Program::choose_slices(const Mapping& src, const Mapping& dst, Fault fault)
       nests_ > 1 && most != nullptr &&
       (most->kind == Kind::stage ||
        (most->kind == Kind::copy && most->a.n * most->dst_bytes < kShortRunBytes));
+  if (!scattered) return;
   Side from(src, src_scalar_), to(dst, dst_scalar_);
-  if (!scattered || !cut_slices(from, to, slices_)) return;
+  if (!cut_slices(from, to, slices_)) return;
   NestPlan plan(from, to, {}, fault);
   if (plan.count() > kKept) return;
   plan_ = plan;
@@ -287,7 +289,7 @@ void Program::run_slices(std::int64_t begin, std::int64_t end, const Byte* src,
     Byte* const to = dst + place_of(loops, i, &Loop::os);
     run_slice(from, src + src_size_, to);
     // By the thread that writes what both do.
-    if (slices_.rest_os > 0 && (i + 1) % loops[0].n == 0)
+    if (slices_.has_rest(i))
       run_slice(from + slices_.rest_is, src + src_size_, to + slices_.rest_os);
   }
 }
@@ -419,10 +421,9 @@ std::string Program::explain() const {
   if (alias_) return "the bytes are the same on both sides: nothing moves\n";
   std::string out;
   if (sliced_) {
-    const std::int64_t rest = slices_.rest_os > 0 ? slices_.n / slices_.loop[0].n : 0;
-    out += text("slices: ", slices_.n + rest, ", each of ", slices_.ranges * slices_.elements,
-                " elements, cast as they lie in ", slices_.ranges,
-                slices_.ranges == 1 ? " range" : " ranges",
+    out += text("slices: ", slices_.n + slices_.rests(), ", each of ",
+                slices_.ranges * slices_.elements, " elements, cast as they lie in ",
+                slices_.ranges, slices_.ranges == 1 ? " range" : " ranges",
                 " and moved by way of scratch memory. The first one:\n");
   }
   for (std::int64_t i = 0; i < std::min(nests_, kKept); ++i) {

@@ -23,7 +23,7 @@ struct Options {
   /// A destination of so many bytes takes non-temporal stores; none: as the caches say.
   std::optional<std::size_t> huge_from = {};
   Tuning tuning = current_tuning();
-  std::int64_t least_of_stage = 2048;  ///< fewer elements are not worth a stage, or planes
+  std::int64_t least_of_stage = 2048;  ///< fewer elements are not worth a stage or planes
 };
 
 /// mean and norm, each `size` values: few of them in place.

@@ -111,7 +111,7 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
 /// pool are around it.
 void choose_runs(Job& job, const Loop& run, const Loop& rows, const Pool& pool) noexcept;
 
-/// `alone`: the nest makes all of its tensor; several take turns in short slices. `cast`: elements
+/// `alone`: the nest makes all of its tensor; several take turns. `cast`: elements
 /// change or are scaled, so that they cannot be taken together as wider ones.
 void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool cast,
               const CastMoves& moves, Bypass bypass, const Tuning& tuning, Job& out) noexcept;

@@ -8,6 +8,7 @@
 #define STOWAGE_CONVERT_CAST_INL_H
 #endif
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -263,9 +264,10 @@ HWY_INLINE std::int64_t until_edge(const D* dst, std::int64_t n, std::int64_t st
   return (whole - within) / kBytes;
 }
 
-/// A row in vectors: step.load() and store() do one of them, and four at once are stored
-/// together, each in one line where the row is long. The last vector overlaps the one before; a row
-/// shorter than one goes through zero-padded copies.
+/// A row in vectors: step.load() and store() do one of them, and four at once are stored together.
+/// In a long row the first four reach beyond the edge of a line, and those from there on overlap
+/// them. The last vector overlaps the one before; a row shorter than one goes through zero-padded
+/// copies.
 template <class S, class D, class Step>
 HWY_INLINE void for_row(const S* src, D* dst, std::int64_t n, const RowMap& map, const Step& step) {
   const FloatTag df;

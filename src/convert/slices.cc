@@ -13,19 +13,16 @@ namespace {
 /// Elements of a range that is worth a call.
 constexpr std::int64_t kLeastRange = 64;
 
-/// The digit of an axis that counts its longest steps; null where the axis has a tail, or others do
-/// not repeat within such a step.
+/// The digit of an axis that counts its longest steps, within one of which the others repeat; null
+/// where the axis has a tail.
 Digit* top_of(Side& side, int dim) noexcept {
   if (dim < 0 || side.padded(dim) != side.shape[dim]) return nullptr;
-  const auto begin = side.digits.begin(), end = begin + side.count;
   Digit* top = nullptr;
-  for (auto* digit = begin; digit < end; ++digit) {
-    if (digit->dim == dim && (top == nullptr || digit->q > top->q)) top = digit;
+  for (int i = 0; i < side.count; ++i) {
+    Digit& digit = side.digits[i];
+    if (digit.dim == dim && (top == nullptr || digit.q > top->q)) top = &digit;
   }
-  const bool nested = std::all_of(begin, end, [&](const Digit& digit) {
-    return digit.dim != dim || &digit == top || top->q % (digit.q * digit.e) == 0;
-  });
-  return nested ? top : nullptr;
+  return top;
 }
 
 /// An axis of both sides that may be cut into parts of whole units.
@@ -47,22 +44,24 @@ bool find_cut(Side* const (&sides)[2], int cast, Cut& out) noexcept {
     if (cut.top[0] == nullptr || cut.top[1] == nullptr) continue;
     cut.extent = shape[i];
     cut.unit = std::lcm(cut.top[0]->q, cut.top[1]->q);
-    const bool cuts = cut.extent > cut.unit && cut.extent % cut.unit == 0;
-    if (!cuts || cut.top[cast]->stride <= longest) continue;
+    if (cut.extent == cut.unit || cut.top[cast]->stride <= longest) continue;
     longest = cut.top[cast]->stride;
     out = cut;
   }
   return longest > 0;
 }
 
-/// How many of n units a slice takes, at most so many: few are done twice, in few slices.
+/// How many of n units a slice takes, at most so many: the fewer slices and the fewer units that
+/// are done twice the better.
 std::int64_t part_of(std::int64_t n, std::int64_t most) noexcept {
-  constexpr std::int64_t kPartOfSlice = 8;  // of a full one, that each costs beside what it moves
-  const std::int64_t fewest = ceil_div(n, most);
+  // A slice costs what it moves and an eighth of a full one. Each try takes some nanoseconds.
+  constexpr std::int64_t kEighth = 8, kTries = 32;
+  const std::int64_t fewest = ceil_div(n, most),
+                     end = std::min({2 * fewest, fewest + kTries, n + 1});
   std::int64_t best = 1, least = std::numeric_limits<std::int64_t>::max();
-  for (std::int64_t slices = fewest; slices < std::min(2 * fewest, n + 1); ++slices) {
+  for (std::int64_t slices = fewest; slices < end; ++slices) {
     const std::int64_t part = ceil_div(n, slices),
-                       cost = slices * (part + std::max<std::int64_t>(most / kPartOfSlice, 1));
+                       cost = slices * (part + std::max<std::int64_t>(most / kEighth, 1));
     if (cost >= least) continue;
     least = cost;
     best = part;
@@ -131,6 +130,8 @@ bool cut_slices(Side& src, Side& dst, Slices& out) {
   const int narrow = std::min(src.bytes, dst.bytes);
   std::int64_t cells = 1;
   for (int i = 0; i < sides[cast]->count; ++i) cells *= sides[cast]->digits[i].e;
+  constexpr std::int64_t kMostOfTails = 2;  // cells of an element
+  if (cells > kMostOfTails * sides[cast]->shape.elements()) return false;
   const std::int64_t most = kSliceScratch / narrow;
   out.loops = 0;
   out.n = 1;

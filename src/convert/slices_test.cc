@@ -43,6 +43,33 @@ TEST(ConvertSlices, EveryPairOfLayouts) {
   }
 }
 
+// One side lacks an axis; rows of an image take a multiple of so many texels.
+TEST(ConvertSlices, MissingAxesAndRowPitch) {
+  Random random(42);
+  const Shape shape("nchw", {1, 30, 33, 29});
+  for (const auto& [from, to] :
+       {std::pair("h w c", "n c/4 h w c%4"), std::pair("n c/8 h w c%8", "y:h x:(c/4 w) lane:c%4"),
+        std::pair("y:(n h) x:(c/4 w) lane:c%4", "h w c")}) {
+    for (const std::int64_t pitch : {1, 64}) {
+      for (const auto& [src_type, dst_type] : kCasts) {
+        const auto mapping = [&](const char* layout, DType type) {
+          const bool image = *layout == 'y';
+          return Mapping(Layout::parse(layout), shape, dtype_bytes(type), image ? pitch : 1);
+        };
+        const Mapping src = mapping(from, src_type), dst = mapping(to, dst_type);
+        Guarded in(reached_bytes(src), true), got(dst.bytes(), true);
+        fill_random(src_type, in.bytes(), random);
+        for (auto& b : got.bytes()) b = static_cast<unsigned char>(random());
+        std::vector<unsigned char> want(got.bytes().begin(), got.bytes().end());
+        convert_by_oracle(src_type, src, in.data(), dst_type, dst, want.data(), {});
+        Program(src_type, src, dst_type, dst, {}).run(in.data(), got.data(), nullptr);
+        EXPECT_TRUE(std::equal(want.begin(), want.end(), got.data()))
+            << from << " -> " << to << ", " << pitch << ", " << dtype_name(src_type);
+      }
+    }
+  }
+}
+
 std::string kernel_of(const char* from, const char* to, std::int64_t channels) {
   const Shape shape("nchw", {2, channels, 24, 24});
   return Program(DType::f32, Mapping(Layout::parse(from), shape, 4), DType::f16,
@@ -55,6 +82,7 @@ TEST(ConvertSlices, AreChosenForTails) {
   EXPECT_EQ(kernel_of("n c/4 h w c%4", "n h w c", 30), "f32->f16 slices");
   EXPECT_NE(kernel_of("n h w c", "n c/4 h w c%4", 32), "f32->f16 slices");
   EXPECT_NE(kernel_of("n c h w", "n c/4 h w c%4", 30), "f32->f16 slices");
+  EXPECT_NE(kernel_of("n h w c~64", "n c/8 h w c%8", 17), "f32->f16 slices");  // mostly tails
   // An axis with a tail is not cut, and a pixel of so many channels does not fit.
   EXPECT_NE(kernel_of("n h w c", "n c/4 h w c%4", 9001), "f32->f16 slices");
 }
