@@ -19,6 +19,8 @@ TEST(Peaks, EverySpeedIsANumberAndEverythingFitsSomewhere) {
     for (const Peaks::Level& level : peaks.levels) {
       EXPECT_TRUE(std::isfinite(level.gb_per_s) && level.gb_per_s > 0) << level.name;
     }
+    EXPECT_GE(peaks.levels[0].gb_per_s, peaks.levels[1].gb_per_s);
+    EXPECT_GE(peaks.levels[1].gb_per_s, peaks.levels[2].gb_per_s);
     EXPECT_EQ(peaks.level(0).name, "L2");
     EXPECT_EQ(peaks.level(static_cast<double>(peaks.levels[0].bytes)).name, "L2");
     EXPECT_EQ(peaks.level(static_cast<double>(peaks.levels[0].bytes) + 1).name, "L3");
