@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_convert [--set goals|channels|sizes|ranks|all] [--threads N] [--cold] [--rounds N]
-//               [--filter TEXT] [--only CONTENDER] [--json FILE] [--no-check]
+//               [--passes N] [--filter TEXT] [--only CONTENDER] [--json FILE] [--no-check]
 //               [--streams N] [--prefetch on|off] [--non-temporal on|off]: how transpositions walk
 //               memory, for this run
 //               [--from LAYOUT --to LAYOUT --shape SHAPE [--dtype T] [--to-dtype T]]: a case of
 //               one's own
 // Prints, for each case, the time of memcpy for the same bytes and what fraction of its speed each
-// contender reaches; every contender's result is checked before it is timed.
+// contender reaches, each at its best; every contender's result is checked before it is timed. All
+// cases are measured in several passes, each with new buffers, so that neither another program's
+// second of work nor where the system put one buffer decides a case.
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +29,7 @@ namespace {
 struct Arguments {
   std::string set = "goals", filter, only, json, from, to, shape, dtype = "f32", to_dtype;
   bool check = true;
+  int passes = 3;
   Settings settings;
   ConversionTuning tuning = conversion_tuning();
 };
@@ -59,6 +64,8 @@ Arguments parse(int argc, char** argv) {
       a.settings.threads = std::atoi(value());
     } else if (key == "--rounds") {
       a.settings.rounds = std::max(1, std::atoi(value()));
+    } else if (key == "--passes") {
+      a.passes = std::max(1, std::atoi(value()));
     } else if (key == "--streams") {
       a.tuning.streams = std::atoi(value());
     } else if (key == "--prefetch") {
@@ -144,18 +151,28 @@ std::vector<Entry> entries_of(const Case& c, const Arguments& args, ThreadPool& 
   return entries;
 }
 
-/// "-" where the contender has no move for the case.
-std::string fraction_text(const Entry& e) {
-  if (!e.move) return "-";
-  if (e.of_baseline < 0.005) return "< 0.01";
+/// Time of the baseline over that of the entry, at their best; 0: it has no move for the case.
+double fraction(const Entry& baseline, const Entry& e) {
+  return e.move ? baseline.min_us() / e.min_us() : 0;
+}
+
+std::string fraction_text(double fraction) {
+  if (fraction == 0) return "-";
+  if (fraction < 0.005) return "< 0.01";
   char text[32];
-  std::snprintf(text, sizeof text, "%.2f", e.of_baseline);
+  std::snprintf(text, sizeof text, "%.2f", fraction);
   return text;
 }
 
-nlohmann::json run_case(const Case& c, const Arguments& args, ThreadPool& pool) {
-  std::vector<Entry> entries = entries_of(c, args, pool);
-  measure(c, entries, args.settings);
+/// Only where somebody watches.
+void show_progress(int pass, int passes, std::size_t done, std::size_t all) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  std::fprintf(stderr, "\rpass %d of %d, case %zu of %zu\033[K", pass + 1, passes, done + 1, all);
+  if (pass + 1 == passes) std::fprintf(stderr, "\r\033[K");
+}
+
+/// Prints the line of a case that was measured.
+nlohmann::json report_case(const Case& c, const std::vector<Entry>& entries) {
   const std::string kernel = Conversion(c.src, c.source(), c.dst, c.destination()).kernel();
   nlohmann::json out = {{"case", c.name},
                         {"from", c.from},
@@ -170,21 +187,40 @@ nlohmann::json run_case(const Case& c, const Arguments& args, ThreadPool& pool) 
   if (c.goal > 0) out["goal"] = c.goal;
   std::printf("%-29s %-24s %-3s %9.1f KB %-22s %9.2f", std::string(c.name).c_str(),
               c.shape.text().c_str(), std::string(dtype_name(c.src)).c_str(),
-              static_cast<double>(c.bytes()) / 1e3, kernel.c_str(), entries[0].min_us);
+              static_cast<double>(c.bytes()) / 1e3, kernel.c_str(), entries[0].min_us());
   bool missed = false;
   for (const Entry& e : entries) {
+    const double of_baseline = fraction(entries[0], e);
     const auto figure = [&](double v) { return e.move ? nlohmann::json(v) : nlohmann::json(); };
     out["contenders"].push_back({{"name", e.name},
-                                 {"min_us", figure(e.min_us)},
-                                 {"median_us", figure(e.median_us)},
-                                 {"fraction_of_memcpy", figure(e.of_baseline)}});
+                                 {"min_us", figure(e.min_us())},
+                                 {"median_us", figure(e.median_us())},
+                                 {"fraction_of_memcpy", figure(of_baseline)}});
     if (&e == &entries[0]) continue;
-    std::printf("  %s %s", std::string(e.name).c_str(), fraction_text(e).c_str());
-    missed = missed || (e.name == "stowage" && e.move && e.of_baseline < c.goal);
+    std::printf("  %s %s", std::string(e.name).c_str(), fraction_text(of_baseline).c_str());
+    missed = missed || (e.name == "stowage" && e.move && of_baseline < c.goal);
   }
   if (c.goal > 0) std::printf("  goal %.2f%s", c.goal, missed ? " MISSED" : "");
   std::printf("\n");
   std::fflush(stdout);
+  return out;
+}
+
+std::vector<Case> cases_of(const Arguments& args) {
+  if (!args.shape.empty()) {
+    const DType dtype = parse_dtype(args.dtype);
+    const DType to_dtype = args.to_dtype.empty() ? dtype : parse_dtype(args.to_dtype);
+    return {{"own", args.from, args.to, Shape::parse(args.shape), dtype, to_dtype}};
+  }
+  const std::vector<std::string> sets =
+      args.set == "all" ? std::vector<std::string>{"goals", "channels", "sizes", "ranks"}
+                        : std::vector{args.set};
+  std::vector<Case> out;
+  for (const std::string& set : sets) {
+    for (const Case& c : cases(set)) {
+      if (std::string(c.name).find(args.filter) != std::string::npos) out.push_back(c);
+    }
+  }
   return out;
 }
 
@@ -202,25 +238,20 @@ int run(int argc, char** argv) {
                            {"threads", args.settings.threads},
                            {"state", args.settings.cold ? "cold" : "warm"},
                            {"rounds", args.settings.rounds},
+                           {"passes", args.passes},
                            {"cases", nlohmann::json::array()}};
   std::printf(
       "%s, %d thread(s), %s caches; columns: case, shape, type, bytes moved, kernel, memcpy us, "
       "then fractions of memcpy's speed\n",
       machine().c_str(), args.settings.threads, args.settings.cold ? "cold" : "warm");
-  if (!args.shape.empty()) {
-    const DType dtype = parse_dtype(args.dtype);
-    const DType to_dtype = args.to_dtype.empty() ? dtype : parse_dtype(args.to_dtype);
-    report["cases"].push_back(run_case(
-        {"own", args.from, args.to, Shape::parse(args.shape), dtype, to_dtype}, args, pool));
-  }
-  const std::vector<std::string> sets =
-      !args.shape.empty() ? std::vector<std::string>{}
-      : args.set == "all" ? std::vector<std::string>{"goals", "channels", "sizes", "ranks"}
-                          : std::vector{args.set};
-  for (const std::string& set : sets) {
-    for (const Case& c : cases(set)) {
-      if (std::string(c.name).find(args.filter) == std::string::npos) continue;
-      report["cases"].push_back(run_case(c, args, pool));
+  const std::vector<Case> all = cases_of(args);
+  std::vector<std::vector<Entry>> entries(all.size());
+  for (int pass = 0; pass < args.passes; ++pass) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (pass == 0) entries[i] = entries_of(all[i], args, pool);
+      show_progress(pass, args.passes, i, all.size());
+      measure(all[i], entries[i], args.settings);
+      if (pass + 1 == args.passes) report["cases"].push_back(report_case(all[i], entries[i]));
     }
   }
   if (!args.json.empty()) std::ofstream(args.json) << report.dump(1) << "\n";

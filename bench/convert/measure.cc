@@ -73,6 +73,14 @@ double now_us() {
 
 }  // namespace
 
+double Entry::min_us() const { return us.empty() ? 0 : std::ranges::min(us); }
+
+double Entry::median_us() const {
+  std::vector<double> sorted = us;
+  std::ranges::sort(sorted);
+  return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+}
+
 void measure(const Case& c, std::vector<Entry>& all, const Settings& settings) {
   std::vector<Entry*> entries;
   for (Entry& e : all) {
@@ -89,7 +97,6 @@ void measure(const Case& c, std::vector<Entry>& all, const Settings& settings) {
   };
   const Pair baseline = make(c.bytes() / 2, c.bytes() / 2);
   const Pair own = make(c.source().bytes(), c.destination().bytes());
-  std::vector<std::vector<double>> times(entries.size());
   std::vector<int> repeats(entries.size(), 1);
   for (std::size_t k = 0; k < entries.size() && !settings.cold; ++k) {
     const Pair& p = k == 0 ? baseline : own;
@@ -120,14 +127,8 @@ void measure(const Case& c, std::vector<Entry>& all, const Settings& settings) {
       }
       const double begin = now_us();
       for (int i = 0; i < repeats[k]; ++i) entries[k]->move(p.src.get(), p.dst.get());
-      times[k].push_back((now_us() - begin) / repeats[k]);
+      entries[k]->us.push_back((now_us() - begin) / repeats[k]);
     }
-  }
-  for (std::size_t k = 0; k < entries.size(); ++k) {
-    std::sort(times[k].begin(), times[k].end());
-    entries[k]->min_us = times[k].front();
-    entries[k]->median_us = times[k][times[k].size() / 2];
-    entries[k]->of_baseline = entries[0]->min_us / entries[k]->min_us;
   }
 }
 

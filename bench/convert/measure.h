@@ -10,18 +10,20 @@ struct Entry {
   std::string_view name;
   Move move;                 ///< empty: no figures
   bool own_threads = false;  ///< not those of the bench's pool
-  double min_us = 0, median_us = 0;
-  double of_baseline = 0;  ///< time of the first entry over the time of this one, at their best
+  std::vector<double> us;    ///< of a call, by turn, as measured so far
+
+  double min_us() const;
+  double median_us() const;
 };
 
 struct Settings {
-  int rounds = 25;
+  int rounds = 9;          ///< turns of each contender in each pass over all cases
   double batch_us = 1000;  ///< one turn of a contender
   bool cold = false;       ///< caches are emptied of both buffers before each call
   int threads = 1;
 };
 
-/// Runs the entries that have a move in turn over buffers of the case. The first entry is the
+/// Runs the entries that have a move in turn over new buffers of the case. The first entry is the
 /// baseline and has buffers of half the bytes each.
 void measure(const Case& c, std::vector<Entry>& all, const Settings& settings);
 

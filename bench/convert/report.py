@@ -193,7 +193,7 @@ def write_log(groups, out):
         large = [json.dumps(row) for row in rows if row["bytes"] > 2 * LARGE]
         blocks[f'"{mark}"'] = "[\n    " + ",\n    ".join(large) + "\n   ]"
         speed = memcpy_speed(rows, log["caches"])
-        log["runs"].append({"state": state, "threads": threads, "processes": len(runs), "rounds": runs[0]["rounds"], "memcpy_gb_s": speed, "cases": mark})
+        log["runs"].append({"state": state, "threads": threads, "processes": len(runs), "rounds": runs[0]["rounds"], "passes": runs[0].get("passes", 1), "memcpy_gb_s": speed, "cases": mark})
     text = json.dumps(log, indent=1)
     for mark, cases in blocks.items():  # a line for each case
         text = text.replace(mark, cases)

@@ -12,6 +12,7 @@
 #include "convert/slices.h"
 #include "convert/stage.h"
 #include "convert/unit.h"
+#include "convert/walk.h"
 
 namespace stowage::conversion {
 namespace {
@@ -88,7 +89,7 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
                   static_cast<std::size_t>(tuning_.caches.l2)
               ? Size::small
               : Size::tiny;
-  cast_ = cast_units_ = mapped_ || src_dtype != dst_dtype;
+  cast_ = mapped_ || src_dtype != dst_dtype;
   bypass_ = choose_bypass(options);
   alias_ = !cast_ && src.same_bytes(dst);
   if (cast_) row_cast_ = RowCast(src_dtype, dst_dtype, mapped_, options.plain_casts);
@@ -105,7 +106,7 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
 void Program::make_jobs() noexcept {
   Nest nest;
   nests_ = plan_.count();
-  if (nests_ == 2 && !cast_units_) {
+  if (nests_ == 2 && !casts_units()) {
     Nest ends;
     plan_.make(0, nest);
     plan_.make(1, ends);
@@ -118,13 +119,12 @@ void Program::make_jobs() noexcept {
 }
 
 void Program::choose_slices(const Mapping& src, const Mapping& dst, Fault fault) {
-  constexpr std::int64_t kShortRunBytes = 32;
   const Job* const most = main_job();
   // Others find long ranges in a nest.
   const bool scattered =
       nests_ > 1 && most != nullptr &&
       (most->kind == Kind::stage ||
-       (most->kind == Kind::copy && most->a.n * most->dst_bytes < kShortRunBytes));
+       (most->kind == Kind::copy && most->a.n * most->dst_bytes < kLongRunBytes));
   if (!scattered) return;
   Side from(src, src_scalar_), to(dst, dst_scalar_);
   if (!cut_slices(from, to, slices_)) return;
@@ -132,7 +132,6 @@ void Program::choose_slices(const Mapping& src, const Mapping& dst, Fault fault)
   if (plan.count() > kKept) return;
   plan_ = plan;
   sliced_ = true;
-  cast_units_ = false;
   src_scalar_ = dst_scalar_ = std::min(src_scalar_, dst_scalar_);
   bypass_ = slices_.cast_first ? bypass_of_steps() : Bypass::none;
   make_jobs();
@@ -201,7 +200,8 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
   const auto cut = [&](std::int64_t n, std::int64_t p) {
     return static_cast<std::int64_t>(static_cast<__int128>(n) * p / parts);
   };
-  if (sliced_) return run_slices(cut(slices_.n, part), cut(slices_.n, part + 1), src, dst);
+  if (sliced_)
+    return run_slices(cut(slices_.parts.n, part), cut(slices_.parts.n, part + 1), src, dst);
   const Memory memory{src, src + src_size_, dst, false};
   const auto range = [&](std::int64_t i, const Job& job) {
     const std::int64_t begin = cut(job.units, part), end = cut(job.units, part + 1);
@@ -230,10 +230,10 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
 }
 
 void Program::make(const Nest& nest, bool alone, Bypass bypass, Job& out) const noexcept {
-  make_job(nest, alone, src_scalar_, dst_scalar_, cast_units_, row_cast_.moves(), bypass, tuning_,
+  make_job(nest, alone, src_scalar_, dst_scalar_, casts_units(), row_cast_.moves(), bypass, tuning_,
            out);
-  if (!cast_units_) choose_planes(nest, dst_scalar_, least_of_stage_, out);
-  if (cast_units_ && !mapped_) choose_stage(nest, least_of_stage_, out);
+  if (!casts_units()) choose_planes(nest, dst_scalar_, least_of_stage_, out);
+  if (casts_units() && !mapped_) choose_stage(nest, least_of_stage_, out);
 }
 
 /// f(unit) for units [begin, end) of the job.
@@ -275,32 +275,38 @@ void Program::each_unit(const Job& job, std::int64_t begin, std::int64_t end, co
 void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end,
                       const Memory& memory) const noexcept {
   if (begin >= end) return;
-  UnitRunner runner(job, row_cast_, cast_units_, mapped_, scalars_.mean(), scalars_.norm(),
+  UnitRunner runner(job, row_cast_, casts_units(), mapped_, scalars_.mean(), scalars_.norm(),
                     memory.src_end, memory.to_scratch ? Size::small : size_, tuning_);
   each_unit(job, begin, end, memory.src, memory.dst, [&](const Unit& unit) { runner.run(unit); });
   if (job.non_temporal || job.walk == Walk::pieces) finish_stores();
 }
 
+void Program::cast_ranges(const Chain& ranges, std::int64_t n, std::int64_t elements,
+                          const Byte* src, Byte* dst) const noexcept {
+  walk(ranges, 0, n, [&](std::int64_t, std::int64_t is, std::int64_t os, std::int64_t, bool) {
+    row_cast_(src + is, dst + os, elements, {});
+  });
+}
+
 void Program::run_slices(std::int64_t begin, std::int64_t end, const Byte* src,
                          Byte* dst) const noexcept {
-  const std::span<const Loop> loops(slices_.loop.data(), slices_.loops);
-  for (std::int64_t i = begin; i < end; ++i) {
-    const Byte* const from = src + place_of(loops, i, &Loop::is);
-    Byte* const to = dst + place_of(loops, i, &Loop::os);
-    run_slice(from, src + src_size_, to);
-    // By the thread that writes what both do.
-    if (slices_.has_rest(i))
-      run_slice(from + slices_.rest_is, src + src_size_, to + slices_.rest_os);
-  }
+  if (begin >= end) return;
+  const Byte* const src_end = src + src_size_;
+  walk(slices_.parts, begin, end - begin,
+       [&](std::int64_t i, std::int64_t is, std::int64_t os, std::int64_t, bool) {
+         run_slice(src + is, src_end, dst + os);
+         // By the thread that writes what both do.
+         if (slices_.has_rest(begin + i))
+           run_slice(src + is + slices_.rest_is, src_end, dst + os + slices_.rest_os);
+       });
 }
 
 void Program::run_slice(const Byte* src, const Byte* src_end, Byte* dst) const noexcept {
   alignas(64) Byte scratch[kSliceScratch + 64];
-  const std::span<const Loop> ranges(slices_.range_loop.data(), slices_.range_loops);
-  const std::int64_t range = slices_.elements * src_scalar_;
+  const Chain& ranges = slices_.ranges;
+  const std::int64_t elements = slices_.elements;
   const bool first = slices_.cast_first;
-  for (std::int64_t k = 0; first && k < slices_.ranges; ++k)
-    row_cast_(src + place_of(ranges, k, &Loop::is), scratch + k * range, slices_.elements, {});
+  if (first) cast_ranges(ranges, ranges.n, elements, src, scratch);
   const Memory memory = first ? Memory{scratch, scratch + sizeof scratch, dst, false}
                               : Memory{src, src_end, scratch, true};
   for (std::int64_t i = 0; i < nests_; ++i) {
@@ -308,8 +314,7 @@ void Program::run_slice(const Byte* src, const Byte* src_end, Byte* dst) const n
     job.kind == Kind::planes ? run_planes(job, 0, job.units, memory, false)
                              : run_job(job, 0, job.units, memory);
   }
-  for (std::int64_t k = 0; !first && k < slices_.ranges; ++k)
-    row_cast_(scratch + k * range, dst + place_of(ranges, k, &Loop::os), slices_.elements, {});
+  if (!first) cast_ranges(ranges, ranges.n, elements, scratch, dst);
 }
 
 void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin,
@@ -326,15 +331,15 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
            stage.cast_first ? bypass_of_steps() : Bypass::none, tuning_, move);
   choose_planes(stage.move, narrow, least_of_stage_, move);
   alignas(64) Byte scratch[kStageBytes + 64];
-  const std::int64_t range = stage.elements * narrow;
+  Chain ranges;
+  ranges.count = 1;
+  ranges.loops[0] = stage.ranges;
   const Byte* const src_end = stage.cast_first ? scratch + sizeof scratch : src + src_size_;
   const Size size = stage.cast_first ? size_ : Size::small;
   UnitRunner runner(move, row_cast_, false, false, {}, {}, src_end, size, tuning_);
   each_unit(job, begin, end, src, dst, [&](const Unit& outer) {
-    const std::int64_t sources = stage.cast_first && !outer.zero ? stage.ranges.valid : 0;
-    for (std::int64_t k = 0; k < sources; ++k) {
-      row_cast_(outer.src + k * stage.ranges.is, scratch + k * range, stage.elements, {});
-    }
+    if (stage.cast_first && !outer.zero)
+      cast_ranges(ranges, stage.ranges.valid, stage.elements, outer.src, scratch);
     const Memory memory{stage.cast_first ? scratch : outer.src, src_end,
                         stage.cast_first ? outer.dst : scratch, !stage.cast_first};
     if (move.kind == Kind::planes) {
@@ -345,10 +350,7 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
         runner.run(unit);
       });
     }
-    const std::int64_t results = stage.cast_first ? 0 : stage.ranges.n;
-    for (std::int64_t k = 0; k < results; ++k) {
-      row_cast_(scratch + k * range, outer.dst + k * stage.ranges.os, stage.elements, {});
-    }
+    if (!stage.cast_first) cast_ranges(ranges, stage.ranges.n, stage.elements, scratch, outer.dst);
   });
   if (move.non_temporal) finish_stores();
 }
@@ -421,9 +423,9 @@ std::string Program::explain() const {
   if (alias_) return "the bytes are the same on both sides: nothing moves\n";
   std::string out;
   if (sliced_) {
-    out += text("slices: ", slices_.n + slices_.rests(), ", each of ",
-                slices_.ranges * slices_.elements, " elements, cast as they lie in ",
-                slices_.ranges, slices_.ranges == 1 ? " range" : " ranges",
+    out += text("slices: ", slices_.parts.n + slices_.rests(), ", each of ",
+                slices_.ranges.n * slices_.elements, " elements, cast as they lie in ",
+                slices_.ranges.n, slices_.ranges.n == 1 ? " range" : " ranges",
                 " and moved by way of scratch memory. The first one:\n");
   }
   for (std::int64_t i = 0; i < std::min(nests_, kKept); ++i) {
@@ -445,16 +447,17 @@ std::string Program::explain() const {
       continue;
     }
     const bool transposed = job.kind == Kind::transpose;
-    out += text(transposed               ? job.transpose->name
-                : job.kind == Kind::copy ? (cast_units_ ? std::string_view("cast") : job.copy->name)
-                                         : std::string_view("strided"),
-                ": ", job.bytes(), " bytes in ", job.units, " blocks, each of ", job.a.block, " x ",
-                job.b.block * job.across.n, " elements of ",
-                job.src_bytes == job.dst_bytes
-                    ? text(job.dst_bytes)
-                    : text(job.src_bytes, job.src_bytes == 1 ? " byte" : " bytes", ", written as ",
-                           job.dst_bytes),
-                job.dst_bytes == 1 ? " byte" : " bytes");
+    out +=
+        text(transposed               ? job.transpose->name
+             : job.kind == Kind::copy ? (casts_units() ? std::string_view("cast") : job.copy->name)
+                                      : std::string_view("strided"),
+             ": ", job.bytes(), " bytes in ", job.units, " blocks, each of ", job.a.block, " x ",
+             job.b.block * job.across.n, " elements of ",
+             job.src_bytes == job.dst_bytes
+                 ? text(job.dst_bytes)
+                 : text(job.src_bytes, job.src_bytes == 1 ? " byte" : " bytes", ", written as ",
+                        job.dst_bytes),
+             job.dst_bytes == 1 ? " byte" : " bytes");
     if (transposed && job.transpose->name == "transpose") {
       out += text("; ", order_of(job, tuning_),
                   job.walk != Walk::pieces && tuning_.prefetch_for_write

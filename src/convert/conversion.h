@@ -77,6 +77,9 @@ class Program {
     bool to_scratch;
   };
 
+  /// Whether the units of jobs are cast.
+  bool casts_units() const noexcept { return cast_ && !sliced_; }
+
   /// The job that writes most; null where there is none.
   const Job* main_job() const noexcept;
   Bypass choose_bypass(const Options& options) const noexcept;
@@ -91,6 +94,9 @@ class Program {
   void make(const Nest& nest, bool alone, Bypass bypass, Job& out) const noexcept;
   void run_job(const Job& job, std::int64_t begin, std::int64_t end,
                const Memory& memory) const noexcept;
+  /// Casts n ranges of so many elements each.
+  void cast_ranges(const Chain& ranges, std::int64_t n, std::int64_t elements, const Byte* src,
+                   Byte* dst) const noexcept;
   void run_slices(std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst) const noexcept;
   void run_slice(const Byte* src, const Byte* src_end, Byte* dst) const noexcept;
   void run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin, std::int64_t end,
@@ -101,9 +107,7 @@ class Program {
 
   NestPlan plan_;
   std::int64_t nests_;  ///< of the plan; two that are done as one count as one
-  bool alias_, cast_, mapped_ = false;
-  bool cast_units_;  ///< whether the units of jobs are cast
-  bool sliced_ = false;
+  bool alias_, cast_, mapped_ = false, sliced_ = false;
   Size size_;
   Bypass bypass_;
   Tuning tuning_;

@@ -53,7 +53,7 @@ bool find_cut(Side* const (&sides)[2], int cast, Cut& out) noexcept {
 
 /// How many of n units a slice takes, at most so many: the fewer slices and the fewer units that
 /// are done twice the better.
-std::int64_t part_of(std::int64_t n, std::int64_t most) noexcept {
+std::int64_t units_of_slice(std::int64_t n, std::int64_t most) noexcept {
   // A slice costs what it moves and an eighth of a full one. Each try takes some nanoseconds.
   constexpr std::int64_t kEighth = 8, kTries = 32;
   const std::int64_t fewest = ceil_div(n, most),
@@ -98,22 +98,27 @@ bool is_one_range(Side& side) noexcept {
   return true;
 }
 
+bool is_full(const Chain& chain) noexcept { return chain.count == std::ssize(chain.loops); }
+
 /// Ranges of the side that is cast become neighbours, of elements of so many bytes; false: too many
 /// loops.
-bool pack(Side& side, int narrow, std::int64_t Loop::*stride, Slices& out) noexcept {
-  out.elements = out.ranges = 1;
-  out.range_loops = 0;
+bool pack(Side& side, int narrow, Slices& out) noexcept {
+  const auto cast = out.cast_first ? &Loop::is : &Loop::os,
+             scratch = out.cast_first ? &Loop::os : &Loop::is;
+  out.elements = 1;
+  out.ranges = Chain{};
   for (Digit& digit : nearest_first(side)) {
-    const std::int64_t packed = out.elements * out.ranges;
-    if (out.range_loops == 0 && digit.stride == packed) {
+    const std::int64_t packed = out.elements * out.ranges.n;
+    if (out.ranges.count == 0 && digit.stride == packed) {
       out.elements *= digit.e;
-    } else if (out.range_loops == Slices::kMostLoops) {
+    } else if (is_full(out.ranges)) {
       return false;
     } else {
-      Loop& loop = out.range_loop[out.range_loops++] = kOneIteration;
+      Loop& loop = out.ranges.loops[out.ranges.count++] = kOneIteration;
       loop.n = loop.valid = digit.e;
-      loop.*stride = digit.stride * side.bytes;
-      out.ranges *= digit.e;
+      loop.*cast = digit.stride * side.bytes;
+      loop.*scratch = packed * narrow;
+      out.ranges.n *= digit.e;
     }
     digit.stride = packed;
   }
@@ -121,50 +126,45 @@ bool pack(Side& side, int narrow, std::int64_t Loop::*stride, Slices& out) noexc
   return true;
 }
 
+/// Cuts both sides to a first slice of at most so many of the cells that the side has which is
+/// cast.
+bool cut(Side* const (&sides)[2], int cast, std::int64_t cells, std::int64_t most, Slices& out) {
+  out.parts = Chain{};
+  out.rest_is = out.rest_os = 0;
+  while (cells > most) {
+    Cut cut;
+    if (is_full(out.parts) || !find_cut(sides, cast, cut)) return false;
+    const std::int64_t units = cut.extent / cut.unit, of_unit = cells / units,
+                       part = units_of_slice(units, std::max<std::int64_t>(most / of_unit, 1)),
+                       rest = units % part;
+    Loop& loop = out.parts.loops[out.parts.count++] = kOneIteration;
+    loop.n = loop.valid = units / part;
+    loop.is = shorten(*sides[0], cut.dim[0], *cut.top[0], part * cut.unit);
+    loop.os = shorten(*sides[1], cut.dim[1], *cut.top[1], part * cut.unit);
+    out.rest_is = loop.is / part * rest;
+    out.rest_os = loop.os / part * rest;
+    out.parts.n *= loop.n;
+    cells = of_unit * part;
+  }
+  // The last axis to be cut is the innermost one.
+  std::reverse(out.parts.loops.begin(), out.parts.loops.begin() + out.parts.count);
+  return true;
+}
+
 }  // namespace
 
 bool cut_slices(Side& src, Side& dst, Slices& out) {
+  constexpr std::int64_t kMostOfTails = 2;  // cells of an element
   out.cast_first = src.bytes >= dst.bytes;
   Side* const sides[] = {&src, &dst};
   const int cast = out.cast_first ? 0 : 1;
   const int narrow = std::min(src.bytes, dst.bytes);
   std::int64_t cells = 1;
   for (int i = 0; i < sides[cast]->count; ++i) cells *= sides[cast]->digits[i].e;
-  constexpr std::int64_t kMostOfTails = 2;  // cells of an element
-  if (cells > kMostOfTails * sides[cast]->shape.elements()) return false;
-  const std::int64_t most = kSliceScratch / narrow;
-  out.loops = 0;
-  out.n = 1;
-  out.rest_is = out.rest_os = 0;
-  while (cells > most) {
-    Cut cut;
-    if (out.loops == Slices::kMostLoops || !find_cut(sides, cast, cut)) return false;
-    const std::int64_t units = cut.extent / cut.unit, of_unit = cells / units,
-                       part = part_of(units, std::max<std::int64_t>(most / of_unit, 1)),
-                       rest = units % part;
-    Loop& loop = out.loop[out.loops++] = kOneIteration;
-    loop.n = loop.valid = units / part;
-    loop.is = shorten(src, cut.dim[0], *cut.top[0], part * cut.unit);
-    loop.os = shorten(dst, cut.dim[1], *cut.top[1], part * cut.unit);
-    out.rest_is = loop.is / part * rest;
-    out.rest_os = loop.os / part * rest;
-    cells = of_unit * part;
-    out.n *= loop.n;
-  }
-  std::reverse(out.loop.begin(), out.loop.begin() + out.loops);
-  const bool together = is_one_range(src) || is_one_range(dst);
-  return together && pack(*sides[cast], narrow, out.cast_first ? &Loop::is : &Loop::os, out) &&
+  return cells <= kMostOfTails * sides[cast]->shape.elements() &&
+         cut(sides, cast, cells, kSliceScratch / narrow, out) &&
+         (is_one_range(src) || is_one_range(dst)) && pack(*sides[cast], narrow, out) &&
          out.elements >= kLeastRange;
-}
-
-std::int64_t place_of(std::span<const Loop> loops, std::int64_t i,
-                      std::int64_t Loop::*stride) noexcept {
-  std::int64_t place = 0;
-  for (const Loop& loop : loops) {
-    place += i % loop.n * (loop.*stride);
-    i /= loop.n;
-  }
-  return place;
 }
 
 }  // namespace stowage::conversion

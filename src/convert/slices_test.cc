@@ -105,19 +105,17 @@ TEST(ConvertSlices, CutBothSides) {
   conversion::Slices slices;
   ASSERT_TRUE(conversion::cut_slices(src, dst, slices));
   EXPECT_TRUE(slices.cast_first);
-  EXPECT_EQ(slices.ranges, 1);
+  EXPECT_EQ(slices.ranges.n, 1);
   EXPECT_EQ(slices.elements, src.shape.elements());
   EXPECT_EQ(src.bytes, 2);
   const std::int64_t rows = src.shape[2], whole = 57 / rows;
-  EXPECT_EQ(slices.n, 2 * whole);
-  const std::span<const conversion::Loop> loops(slices.loop.data(),
-                                                static_cast<std::size_t>(slices.loops));
-  const auto place = [&](std::int64_t slice, std::int64_t conversion::Loop::*stride) {
-    return conversion::place_of(loops, slice, stride);
-  };
-  EXPECT_EQ(place(1, &conversion::Loop::is), rows * 57 * 30 * 4);
-  EXPECT_EQ(place(1, &conversion::Loop::os), rows * 57 * 4 * 2);
-  EXPECT_EQ(place(whole, &conversion::Loop::is), 57 * 57 * 30 * 4);
+  EXPECT_EQ(slices.parts.n, 2 * whole);
+  const conversion::Loop &inner = slices.parts.loops[0], &outer = slices.parts.loops[1];
+  ASSERT_EQ(slices.parts.count, 2);
+  EXPECT_EQ(inner.n, whole);
+  EXPECT_EQ(inner.is, rows * 57 * 30 * 4);
+  EXPECT_EQ(inner.os, rows * 57 * 4 * 2);
+  EXPECT_EQ(outer.is, 57 * 57 * 30 * 4);
   // Rows that are no whole slice end a slice of their own.
   EXPECT_EQ(slices.rest_is, 57 % rows * 57 * 30 * 4);
   EXPECT_EQ(slices.rest_os, 57 % rows * 57 * 4 * 2);

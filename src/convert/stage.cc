@@ -105,7 +105,7 @@ bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
   }
   if (out.ranges.n > 1) {
     Loop& loop = out.move.loops[out.move.count++] = out.ranges;
-    loop.*cast = out.elements * narrow;
+    loop.*cast = out.ranges.*moved = out.elements * narrow;
   }
   std::sort(out.move.loops.begin(), out.move.loops.begin() + out.move.count,
             [](const Loop& x, const Loop& y) { return x.os < y.os; });
@@ -113,7 +113,7 @@ bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
 }
 
 void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept {
-  constexpr std::int64_t kShortRow = 64, kLongRunBytes = 32;
+  constexpr std::int64_t kShortRow = 64;
   // Longer runs are as fast one by one.
   const bool moves = job.move == CastMove::runs ? job.a.n * job.dst_bytes >= kLongRunBytes
                                                 : job.move != CastMove::none;

@@ -14,7 +14,7 @@ inline constexpr std::int64_t kStageBytes = 32 * 1024;
 struct Stage {
   bool cast_first;        ///< the source is cast; else the destination is, last
   std::int64_t elements;  ///< of a range, gaps between those of the source too
-  Loop ranges;            ///< that are cast; next to each other in scratch memory
+  Loop ranges;            ///< that are cast, between the side that is and scratch memory
   Nest move;              ///< between scratch memory and the other side, of the narrower elements
 };
 

@@ -83,4 +83,7 @@ inline bool is_one_piece(const Chain& chain, std::int64_t bytes) {
 /// Runs of more elements are cast one by one: calling a cast costs as much as a few dozen.
 inline constexpr std::int64_t kShortRun = 256;
 
+/// Runs of so many bytes are as fast one by one as by way of scratch memory.
+inline constexpr std::int64_t kLongRunBytes = 32;
+
 }  // namespace stowage::conversion
