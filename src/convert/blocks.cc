@@ -125,6 +125,30 @@ bool rows_crowd_l2(const Job& job, const Tuning& tuning) noexcept {
          crowds(caches.l2_span(), caches.l2_ways, rows, job.b.n / 2 + 1);
 }
 
+/// Whether vectors are whole lines.
+bool vectors_are_lines() noexcept {
+  constexpr int kElement = 4;
+  return kernels().least_of_line_squares <= kElement;
+}
+
+/// Whether it is between rows, or columns, that are near each other and some lines long, say pixels
+/// of a few channels, and others that are far: tiles would load or store lines of the former in
+/// pieces, and pieces in two lines. Panels are slower where rows lie in every other set of the
+/// caches or far columns share one, and for columns of bytes.
+bool few_are_near(const Job& job, const Caches& caches) noexcept {
+  constexpr std::int64_t kNear = 16 * kLine, kSquare = 16;
+  const auto [rows, columns] = distances(job);
+  const bool rows_near = rows < columns;
+  const std::int64_t near = rows_near ? rows : columns, few = rows_near ? job.a.n : job.b.n;
+  if (!vectors_are_lines() || near <= 0 || near > kNear || few * job.dst_bytes <= kLine ||
+      few > kFewRows)
+    return false;
+  if (!rows_near) return job.dst_bytes > 1 && columns % kLine != 0;
+  const bool crowd =
+      job.dst_bytes >= 4 && crowds(caches.l1_span(), caches.l1_ways, columns, kSquare);
+  return rows % (2 * kLine) != 0 && !crowd;
+}
+
 /// Of a transposition in squares whose sides are lines, which has panels or not: rows and columns
 /// that both crowd the L1 are walked along their diagonals.
 Walk choose_walk(const Job& job, bool panels, const Tuning& tuning) noexcept {
@@ -228,6 +252,7 @@ bool choose_transpose_blocks(Job& job, std::int64_t all, bool cast, Bypass bypas
                      job.b.n >= line && distances(job).columns != 0;
   bool panels = !cast && has_panels(job, tuning);
   job.walk = lines && !cast ? choose_walk(job, panels, tuning) : Walk::free;
+  if (!cast && !panels && few_are_near(job, tuning.caches)) job.walk = Walk::panels;
   panels |= job.walk == Walk::panels;
   job.whole_lines = panels && lines;
   if (!cast && one_pass(job, panels)) {

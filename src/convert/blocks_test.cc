@@ -168,29 +168,46 @@ TEST(Convert, SaysWhatIsWalkedAlongDiagonals) {
   EXPECT_FALSE(diagonal(1024, 1024));
 }
 
-// Far rows whose lines fall into few sets of the L2, where tiles are walked otherwise.
-TEST(Convert, SaysWhichRowsCrowdTheL2) {
+// Far rows whose lines fall into few sets of the L2, and pixels of a few channels that begin within
+// lines, where tiles are walked otherwise.
+TEST(Convert, SaysWhatIsWalkedInPanels) {
   if (conversion::kernels().least_of_line_squares > 4) GTEST_SKIP() << "no squares of lines";
   Random random(42);
-  const auto panels = [&](std::int64_t rows, std::int64_t pixels, DType dtype) {
-    const Shape shape("rp", {rows, pixels});
-    EXPECT_EQ(difference({"r p", "p r", shape, dtype, dtype, {}, {}, {}}, random, nullptr), "");
+  const auto panels = [&](std::int64_t rows, std::int64_t columns, DType dtype) {
+    const Shape shape("ab", {rows, columns});
+    EXPECT_EQ(difference({"a b", "b a", shape, dtype, dtype, {}, {}, {}}, random, nullptr), "");
     const int bytes = dtype_bytes(dtype);
-    const Mapping src(Layout::parse("r p"), shape, bytes), dst(Layout::parse("p r"), shape, bytes);
+    const Mapping src(Layout::parse("a b"), shape, bytes), dst(Layout::parse("b a"), shape, bytes);
     Options options;
     static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = true, .streams = 0};
     options.tuning.caches = Caches{};
     options.tuning.caches.l2 = 2 << 20;
     options.tuning.caches.l2_ways = 16;
-    return Program(dtype, src, dtype, dst, {}, options).explain().find("crowd the L2") !=
+    return Program(dtype, src, dtype, dst, {}, options).explain().find("each line loaded once") !=
            std::string::npos;
   };
   EXPECT_TRUE(panels(64, 16384, DType::f32));
   EXPECT_TRUE(panels(32, 65536, DType::f32));
   EXPECT_TRUE(panels(32, 16384, DType::f64));
-  EXPECT_FALSE(panels(32, 16384, DType::f32));  // the L2 holds all of their lines
-  EXPECT_FALSE(panels(60, 16384, DType::f32));  // columns begin within lines
-  EXPECT_FALSE(panels(64, 16400, DType::f32));  // rows are spread over the sets
+  EXPECT_FALSE(panels(32, 16384, DType::f32));   // the L2 holds all of their lines
+  EXPECT_FALSE(panels(100, 16384, DType::f32));  // columns begin within lines and are long
+  EXPECT_FALSE(panels(64, 16400, DType::f32));   // rows are spread over the sets
+
+  for (const DType dtype : {DType::f16, DType::f32, DType::f64}) {
+    EXPECT_TRUE(panels(33, 784, dtype));
+    EXPECT_TRUE(panels(784, 33, dtype));
+    EXPECT_TRUE(panels(66, 785, dtype));
+    EXPECT_TRUE(panels(785, 66, dtype));
+    EXPECT_FALSE(panels(84, 784, dtype));  // more rows than prefetchers follow
+    EXPECT_FALSE(panels(784, 84, dtype));
+  }
+  EXPECT_TRUE(panels(785, 66, DType::u8));
+  EXPECT_FALSE(panels(66, 785, DType::u8));
+  EXPECT_FALSE(panels(64, 784, DType::f32));  // columns are whole lines
+  EXPECT_FALSE(panels(784, 64, DType::f32));  // rows are in every other set
+  EXPECT_TRUE(panels(784, 48, DType::f32));
+  EXPECT_FALSE(panels(1024, 40, DType::f32));  // far columns are in one set
+  EXPECT_TRUE(panels(1024, 40, DType::f16));
 }
 
 }  // namespace

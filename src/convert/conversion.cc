@@ -47,7 +47,8 @@ std::string_view order_of(const Job& job, const Tuning& tuning) {
     case Walk::pieces:
       return "in pieces that bypass the caches";
     case Walk::panels:
-      return "a few rows at a time, each line loaded once, for rows crowd the L2 cache";
+      return "a few rows or columns at a time, each line loaded once, for tiles would load it "
+             "again";
     case Walk::free:
       break;
   }

@@ -117,6 +117,9 @@ inline bool few_crowd(const Caches& caches, std::int64_t distance) {
   return crowds(caches.l1_span(), caches.l1_ways, distance, kFew);
 }
 
+/// So many rows at most are read side by side, though each is a stream of its own.
+inline constexpr std::int64_t kFewRows = 80;
+
 /// Whether lines of few rows crowd the L1, lines of few columns do, and those of the rows or of the
 /// columns of one square.
 inline bool both_crowd(const Caches& caches, std::int64_t row_distance,

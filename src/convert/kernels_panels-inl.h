@@ -392,8 +392,9 @@ inline bool for_panels(const TransposeBlock& t) {
 /// columns. Not where lines of a few columns crowd the L1, nor where columns begin within lines
 /// and there are few rows, which would leave each of those lines for the next to go over again.
 inline bool rows_first(const TransposeBlock& t) {
+  const std::int64_t few = t.walk == Walk::panels ? kFewRows : 3 * t.tuning->streams;
   const bool far = t.row_stride == 0 ? t.col_stride <= kNear : t.row_stride > t.col_stride;
-  return far && (t.col_stride % kLine == 0 || t.nb > 3 * t.tuning->streams) &&
+  return far && (t.col_stride % kLine == 0 || t.nb > few) &&
          !few_crowd(t.tuning->caches, t.col_stride);
 }
 
