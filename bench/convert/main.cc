@@ -7,8 +7,7 @@
 //               one's own
 // Prints, for each case, the time of memcpy for the same bytes and what fraction of its speed each
 // contender reaches, each at its best; every contender's result is checked before it is timed. All
-// cases are measured in several passes, each with new buffers, so that neither another program's
-// second of work nor where the system put one buffer decides a case.
+// cases are measured in several passes, so that no second of another program's work decides a case.
 #include <unistd.h>
 
 #include <chrono>
@@ -167,8 +166,11 @@ std::string fraction_text(double fraction) {
 /// Only where somebody watches.
 void show_progress(int pass, int passes, std::size_t done, std::size_t all) {
   if (isatty(STDERR_FILENO) == 0) return;
-  std::fprintf(stderr, "\rpass %d of %d, case %zu of %zu\033[K", pass + 1, passes, done + 1, all);
-  if (pass + 1 == passes) std::fprintf(stderr, "\r\033[K");
+  if (pass + 1 < passes) {
+    std::fprintf(stderr, "\rpass %d of %d, case %zu of %zu\033[K", pass + 1, passes, done + 1, all);
+  } else {  // which prints a line for each case
+    std::fprintf(stderr, "\r\033[K");
+  }
 }
 
 /// Prints the line of a case that was measured.

@@ -23,7 +23,7 @@ struct Settings {
   int threads = 1;
 };
 
-/// Runs the entries that have a move in turn over new buffers of the case. The first entry is the
+/// Runs the entries that have a move in turn over buffers of the case. The first entry is the
 /// baseline and has buffers of half the bytes each.
 void measure(const Case& c, std::vector<Entry>& all, const Settings& settings);
 

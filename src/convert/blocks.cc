@@ -30,6 +30,9 @@ Distances distances(const Job& job) noexcept {
   return {even_stride(job.b, &Loop::is), even_stride(job.a, &Loop::os)};
 }
 
+/// Whether every row and column has a source: those without are read from tables.
+bool is_whole(const Job& job) noexcept { return job.a.valid == job.a.n && job.b.valid == job.b.n; }
+
 /// Whether a few rows or columns are walked together, each of their lines once; `panels`: those of
 /// a line or less are.
 bool one_pass(const Job& job, bool panels) noexcept {
@@ -55,8 +58,8 @@ bool choose_staggered_blocks(Job& job, std::int64_t all, const Tuning& tuning) n
   const Caches& caches = tuning.caches;
   const std::int64_t of_line = kLine / job.dst_bytes;
   const auto [rows, columns] = distances(job);
-  const bool pays = job.dst_bytes == 4 && job.a.n >= 2 * of_line && job.b.n >= kRows &&
-                    all <= caches.l3 / kPartOfL3 && rows != 0 && columns != 0 &&
+  const bool pays = is_whole(job) && job.dst_bytes == 4 && job.a.n >= 2 * of_line &&
+                    job.b.n >= kRows && all <= caches.l3 / kPartOfL3 && rows != 0 && columns != 0 &&
                     crowds(caches.l1_span(), caches.l1_ways, columns, of_line) &&
                     !crowds(caches.l1_span(), caches.l1_ways, rows, kRows);
   if (!pays) return false;
@@ -102,8 +105,8 @@ bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass,
   const bool crowd = columns > rows && crowds(caches.l2_span(), caches.l2_ways, columns, job.a.n),
              few = std::min(job.a.n, job.b.n) * element <= kFewBytes && !crowd;
   if (!(bypass == Bypass::all || (bypass == Bypass::wide && !few)) || element < kLeastOfBypass ||
-      job.a.n < line || job.b.n % line != 0 || job.a.valid < job.a.n || job.b.valid < job.b.n ||
-      rows == 0 || columns == 0 || columns % kLine != 0 ||
+      job.a.n < line || job.b.n % line != 0 || !is_whole(job) || rows == 0 || columns == 0 ||
+      columns % kLine != 0 ||
       kernel_for(job.dst_bytes, job.a.n, job.b.n, rows, columns).number !=
           TransposeKernel::Number::element)
     return false;
@@ -131,21 +134,23 @@ bool vectors_are_lines() noexcept {
   return kernels().least_of_line_squares <= kElement;
 }
 
-/// Whether it is between rows, or columns, that are near each other and some lines long, say pixels
-/// of a few channels, and others that are far: tiles would load or store lines of the former in
-/// pieces, and pieces in two lines. Panels are slower where rows lie in every other set of the
-/// caches or far columns share one, and for columns of bytes.
+/// Whether it is between rows, or columns, that are near each other and two to eight lines long,
+/// say pixels of a few channels, and others that are far: tiles would load or store lines of the
+/// former in pieces, and pieces in two lines. Panels are slower where rows lie in every other set
+/// of the caches or far columns share one, and for columns of bytes; rows that crowd are copied
+/// first.
 bool few_are_near(const Job& job, const Caches& caches) noexcept {
-  constexpr std::int64_t kNear = 16 * kLine, kSquare = 16;
+  constexpr std::int64_t kNear = 16 * kLine, kSquare = 16, kMostOfFew = 8 * kLine;
   const auto [rows, columns] = distances(job);
   const bool rows_near = rows < columns;
-  const std::int64_t near = rows_near ? rows : columns, few = rows_near ? job.a.n : job.b.n;
-  if (!vectors_are_lines() || near <= 0 || near > kNear || few * job.dst_bytes <= kLine ||
-      few > kFewRows)
+  const std::int64_t near = rows_near ? rows : columns, few = rows_near ? job.a.n : job.b.n,
+                     bytes = job.dst_bytes;
+  if (!vectors_are_lines() || !is_whole(job) || bytes > 8 || near <= 0 || near > kNear ||
+      few > kFewRows || few * bytes <= kLine || few * bytes > kMostOfFew ||
+      (bytes < 4 && crowded(rows, kLine / bytes)))
     return false;
-  if (!rows_near) return job.dst_bytes > 1 && columns % kLine != 0;
-  const bool crowd =
-      job.dst_bytes >= 4 && crowds(caches.l1_span(), caches.l1_ways, columns, kSquare);
+  if (!rows_near) return bytes > 1 && columns % kLine != 0;
+  const bool crowd = bytes >= 4 && crowds(caches.l1_span(), caches.l1_ways, columns, kSquare);
   return rows % (2 * kLine) != 0 && !crowd;
 }
 
@@ -165,7 +170,8 @@ bool choose_long_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexce
   const std::int64_t line = kLine / job.dst_bytes;
   const auto [rows, columns] = distances(job);
   const bool rows_far = rows >= columns, diagonal = job.walk == Walk::diagonal;
-  if (!job.whole_lines || !(diagonal || (rows_far && few_crowd(tuning.caches, columns))))
+  if (!is_whole(job) || !job.whole_lines ||
+      !(diagonal || (rows_far && few_crowd(tuning.caches, columns))))
     return false;
   Chain &whole = rows_far ? job.b : job.a, &part = rows_far ? job.a : job.b;
   const std::int64_t most = (diagonal ? most_of_diagonals(all) : most_of_panels(all)) /
@@ -210,20 +216,21 @@ const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
 
 void choose_blocks(Job& job, std::int64_t cast_row, std::int64_t most) noexcept {
   // Rows without a source are as long as zero_bytes.
-  const bool tables =
-      job.kind == Kind::strided || cast_row > 0 || job.a.valid < job.a.n || job.b.valid < job.b.n;
+  const bool tables = job.kind == Kind::strided || cast_row > 0 || !is_whole(job);
+  const auto longest = [&](const Chain& chain) {
+    return std::min(chain.n, chain.count == 1 && !tables ? kMaxEvenBlock : kMaxBlock);
+  };
   const std::int64_t element = std::max(job.src_bytes, job.dst_bytes);
   // Four lines in either direction; what the shorter side leaves goes to the longer one.
   std::int64_t side = 4 * kLine / element;
   while (side * side * element > most) side /= 2;
   const auto grow = [&](const Chain& chain, std::int64_t from, std::int64_t to) {
-    const std::int64_t longest = chain.count == 1 && !tables ? kMaxEvenBlock : kMaxBlock;
-    return std::min({chain.n, longest, std::max(from, round_up(to, kLine))});
+    return std::min(longest(chain), std::max(from, round_up(to, kLine)));
   };
   std::int64_t a = std::min(job.a.n, side), b = std::min(job.b.n, side);
   if (job.b.n > side && job.b.n <= 2 * side) {
     b = job.b.n;
-    a = std::min(job.a.n, std::max<std::int64_t>(most / element / b / 16 * 16, 16));
+    a = std::min(longest(job.a), std::max<std::int64_t>(most / element / b / 16 * 16, 16));
   } else if (job.a.n > side && 5 * job.a.n <= 8 * side) {
     a = job.a.n;
   }

@@ -168,21 +168,66 @@ TEST(Convert, SaysWhatIsWalkedAlongDiagonals) {
   EXPECT_FALSE(diagonal(1024, 1024));
 }
 
+/// Empty when a program of these options agrees with its oracle.
+std::string difference_of(const Case& c, const Options& options) {
+  Random random(7);
+  const Mapping src(Layout::parse(c.from), c.shape, dtype_bytes(c.src)),
+      dst(Layout::parse(c.to), c.shape, dtype_bytes(c.dst));
+  Guarded in(reached_bytes(src), true), got(dst.bytes(), true);
+  fill_random(c.src, in.bytes(), random);
+  for (auto& b : got.bytes()) b = static_cast<unsigned char>(random());
+  std::vector<unsigned char> want(got.bytes().begin(), got.bytes().end());
+  convert_by_oracle(c.src, src, in.data(), c.dst, dst, want.data(), {});
+  const Program program(c.src, src, c.dst, dst, {}, options);
+  program.run(in.data(), got.data(), nullptr);
+  return std::equal(want.begin(), want.end(), got.data()) ? "" : c.text() + program.explain();
+}
+
+// Rows without a source are read from a table, which holds no more than kMaxBlock of them.
+TEST(Convert, TailsOfTranspositionsInEveryOrder) {
+  for (const int streams : {0, 16}) {
+    Options options;
+    static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = streams == 0,
+                                                      .streams = streams};
+    for (const Caches& caches : {host_caches(), Caches{}}) {
+      options.tuning.caches = caches;
+      for (const auto& [from, to, shape] : std::vector<std::array<const char*, 3>>{
+               {"n h w c", "n c h w~1024", "n=1,c=32,h=1,w=1000"},
+               {"n h w c", "n c h w~1024", "n=1,c=32,h=8,w=1000"},
+               {"n c/4 h w c%4", "n h w c~72", "n=1,c=68,h=112,w=128"},
+               {"n c/4 h w c%4", "n h w c~24", "n=1,c=20,h=112,w=128"},
+               {"a b", "b a~4096", "a=4000,b=4096"},
+               {"a b", "b a~4096", "a=4000,b=512"},
+               {"a b", "b~1024 a", "a=33,b=1000"},
+               {"a b", "b a~80", "a=70,b=3001"},
+               {"n h w c", "n c~64 h w", "n=1,c=33,h=64,w=64"},
+               {"n h w c", "n c~32 h w", "n=2,c=3,h=64,w=64"},
+           }) {
+        for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
+          const Shape extents = Shape::parse(shape);
+          if (extents.elements() > 4'000'000 && dtype != DType::f32) continue;
+          EXPECT_EQ(difference_of({from, to, extents, dtype, dtype, {}, {}, {}}, options), "");
+        }
+      }
+    }
+  }
+}
+
 // Far rows whose lines fall into few sets of the L2, and pixels of a few channels that begin within
 // lines, where tiles are walked otherwise.
 TEST(Convert, SaysWhatIsWalkedInPanels) {
   if (conversion::kernels().least_of_line_squares > 4) GTEST_SKIP() << "no squares of lines";
-  Random random(42);
-  const auto panels = [&](std::int64_t rows, std::int64_t columns, DType dtype) {
-    const Shape shape("ab", {rows, columns});
-    EXPECT_EQ(difference({"a b", "b a", shape, dtype, dtype, {}, {}, {}}, random, nullptr), "");
-    const int bytes = dtype_bytes(dtype);
-    const Mapping src(Layout::parse("a b"), shape, bytes), dst(Layout::parse("b a"), shape, bytes);
+  const auto panels = [](std::int64_t rows, std::int64_t columns, DType dtype) {
+    const Case c{"a b", "b a", Shape("ab", {rows, columns}), dtype, dtype, {}, {}, {}};
     Options options;
     static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = true, .streams = 0};
     options.tuning.caches = Caches{};
     options.tuning.caches.l2 = 2 << 20;
     options.tuning.caches.l2_ways = 16;
+    EXPECT_EQ(difference_of(c, options), "");
+    const int bytes = dtype_bytes(dtype);
+    const Mapping src(Layout::parse(c.from), c.shape, bytes),
+        dst(Layout::parse(c.to), c.shape, bytes);
     return Program(dtype, src, dtype, dst, {}, options).explain().find("each line loaded once") !=
            std::string::npos;
   };
@@ -196,11 +241,12 @@ TEST(Convert, SaysWhatIsWalkedInPanels) {
   for (const DType dtype : {DType::f16, DType::f32, DType::f64}) {
     EXPECT_TRUE(panels(33, 784, dtype));
     EXPECT_TRUE(panels(784, 33, dtype));
-    EXPECT_TRUE(panels(66, 785, dtype));
-    EXPECT_TRUE(panels(785, 66, dtype));
+    EXPECT_TRUE(panels(63, 785, dtype));
+    EXPECT_TRUE(panels(785, 63, dtype));
     EXPECT_FALSE(panels(84, 784, dtype));  // more rows than prefetchers follow
     EXPECT_FALSE(panels(784, 84, dtype));
   }
+  EXPECT_FALSE(panels(66, 785, DType::f64));  // pixels are long
   EXPECT_TRUE(panels(785, 66, DType::u8));
   EXPECT_FALSE(panels(66, 785, DType::u8));
   EXPECT_FALSE(panels(64, 784, DType::f32));  // columns are whole lines
@@ -208,6 +254,7 @@ TEST(Convert, SaysWhatIsWalkedInPanels) {
   EXPECT_TRUE(panels(784, 48, DType::f32));
   EXPECT_FALSE(panels(1024, 40, DType::f32));  // far columns are in one set
   EXPECT_TRUE(panels(1024, 40, DType::f16));
+  EXPECT_FALSE(panels(48, 4096, DType::f16));  // rows are in one set
 }
 
 }  // namespace

@@ -413,7 +413,7 @@ void bands(const TransposeBlock& t) {
   }
   std::int64_t b = 0;
   if constexpr (kB == kBlocks && E == 4) {
-    if (t.walk == Walk::staggered && t.na >= kL) b = staggered<E, kB>(t);
+    if (t.walk == Walk::staggered && t.row_stride != 0 && t.na >= kL) b = staggered<E, kB>(t);
   }
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (kB == kBlocks && E < 4) {
