@@ -67,7 +67,7 @@ void UnitRunner::run(const Unit& unit) noexcept {
     job_.transpose->run(block_);
   } else if (job_.kind == Kind::copy) {
     copy(unit, na, nb);
-  } else if (unit.zero) {
+  } else if (unit.zero || unit.a >= job_.a.valid) {
     zero(unit, na, nb);
   } else if (job_.kind == Kind::transpose) {
     transpose(unit, na, nb);
