@@ -198,6 +198,7 @@ TEST(Convert, TailsOfTranspositionsInEveryOrder) {
                {"n c/4 h w c%4", "n h w c~24", "n=1,c=20,h=112,w=128"},
                {"a b", "b~1024 a", "a=33,b=1000"},
                {"a b", "b a~80", "a=70,b=3001"},
+               {"a b%3 b/3 (c)~64", "c/2 b c%2 a~72", "a=2048,b=4,c=31"},
                {"n h w c", "n c~64 h w", "n=1,c=33,h=64,w=64"},
                {"n h w c", "n c~32 h w", "n=2,c=3,h=64,w=64"},
            }) {
