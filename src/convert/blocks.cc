@@ -30,7 +30,7 @@ Distances distances(const Job& job) noexcept {
   return {even_stride(job.b, &Loop::is), even_stride(job.a, &Loop::os)};
 }
 
-/// Whether every row and column has a source: those without are read from tables.
+/// Whether every row and column has a source: those without are found by tables.
 bool is_whole(const Job& job) noexcept { return job.a.valid == job.a.n && job.b.valid == job.b.n; }
 
 /// Whether a few rows or columns are walked together, each of their lines once; `panels`: those of
@@ -64,9 +64,9 @@ bool choose_staggered_blocks(Job& job, std::int64_t all, const Tuning& tuning) n
                     !crowds(caches.l1_span(), caches.l1_ways, rows, kRows);
   if (!pays) return false;
   job.walk = Walk::staggered;
-  job.a.block = std::min(job.a.n, kMaxEvenBlock);
+  job.a.block = longest_block(job, job.a);
   job.b.block = std::clamp(most_of_panels(all) / (job.a.block * job.dst_bytes) / of_line * of_line,
-                           kRows, std::min(job.b.n, kMaxEvenBlock));
+                           kRows, longest_block(job, job.b));
   return true;
 }
 
@@ -112,9 +112,9 @@ bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass,
     return false;
   const std::int64_t most = most_of_panels(all) / element;
   job.walk = Walk::pieces;
-  job.a.block = std::min({job.a.n, kMaxEvenBlock, most / run});
+  job.a.block = std::min(longest_block(job, job.a), most / run);
   even_blocks(job.a);
-  job.b.block = std::min({job.b.n, kMaxEvenBlock, std::max(most / job.a.block / run * run, run)});
+  job.b.block = std::min(longest_block(job, job.b), std::max(most / job.a.block / run * run, run));
   return true;
 }
 
@@ -128,24 +128,18 @@ bool rows_crowd_l2(const Job& job, const Tuning& tuning) noexcept {
          crowds(caches.l2_span(), caches.l2_ways, rows, job.b.n / 2 + 1);
 }
 
-/// Whether vectors are whole lines.
-bool vectors_are_lines() noexcept {
-  constexpr int kElement = 4;
-  return kernels().least_of_line_squares <= kElement;
-}
-
 /// Whether it is between rows, or columns, that are near each other and two to eight lines long,
 /// say pixels of a few channels, and others that are far: tiles would load or store lines of the
 /// former in pieces, and pieces in two lines. Panels are slower where rows lie in every other set
 /// of the caches or far columns share one, and for columns of bytes; rows that crowd are copied
 /// first.
 bool few_are_near(const Job& job, const Caches& caches) noexcept {
-  constexpr std::int64_t kNear = 16 * kLine, kSquare = 16, kMostOfFew = 8 * kLine;
+  constexpr std::int64_t kSquare = 16, kMostOfFew = 8 * kLine;
   const auto [rows, columns] = distances(job);
   const bool rows_near = rows < columns;
   const std::int64_t near = rows_near ? rows : columns, few = rows_near ? job.a.n : job.b.n,
                      bytes = job.dst_bytes;
-  if (!vectors_are_lines() || !is_whole(job) || bytes > 8 || near <= 0 || near > kNear ||
+  if (!kernels().vectors_are_lines() || !is_whole(job) || bytes > 8 || near <= 0 || near > kNear ||
       few > kFewRows || few * bytes <= kLine || few * bytes > kMostOfFew ||
       (bytes < 4 && crowded(rows, kLine / bytes)))
     return false;
@@ -154,12 +148,15 @@ bool few_are_near(const Job& job, const Caches& caches) noexcept {
   return rows % (2 * kLine) != 0 && !crowd;
 }
 
-/// Of a transposition in squares whose sides are lines, which has panels or not: rows and columns
-/// that both crowd the L1 are walked along their diagonals.
-Walk choose_walk(const Job& job, bool panels, const Tuning& tuning) noexcept {
-  if (!panels) return tuning.streams == 0 && rows_crowd_l2(job, tuning) ? Walk::panels : Walk::free;
+/// Of a transposition that has panels anyway or not, in squares whose sides are lines or not.
+Walk choose_walk(const Job& job, bool panels, bool lines, const Tuning& tuning) noexcept {
+  if (!panels) {
+    const bool pays = (lines && tuning.streams == 0 && rows_crowd_l2(job, tuning)) ||
+                      few_are_near(job, tuning.caches);
+    return pays ? Walk::panels : Walk::free;
+  }
   const auto [rows, columns] = distances(job);
-  const bool diagonal = rows != 0 && rows % kLine == 0 &&
+  const bool diagonal = lines && rows != 0 && rows % kLine == 0 &&
                         both_crowd(tuning.caches, rows, columns, kLine / job.dst_bytes);
   return diagonal ? Walk::diagonal : Walk::free;
 }
@@ -176,9 +173,9 @@ bool choose_long_blocks(Job& job, std::int64_t all, const Tuning& tuning) noexce
   Chain &whole = rows_far ? job.b : job.a, &part = rows_far ? job.a : job.b;
   const std::int64_t most = (diagonal ? most_of_diagonals(all) : most_of_panels(all)) /
                             (whole.n * job.dst_bytes) / line * line;
-  if (whole.n > kMaxEvenBlock || most == 0) return false;
+  if (whole.n > longest_block(job, whole) || most == 0) return false;
   whole.block = whole.n;
-  part.block = std::min(part.n, most);
+  part.block = std::min(longest_block(job, part), most);
   even_blocks(part);
   return true;
 }
@@ -200,6 +197,11 @@ std::int64_t most_of_panels(std::int64_t all) noexcept {
   return std::clamp(all / kPartOfAll, kLeastOfPanels, kMostOfPanels);
 }
 
+std::int64_t longest_block(const Job& job, const Chain& chain) noexcept {
+  const bool table = chain.count > 1 || !is_whole(job);
+  return std::min(chain.n, table ? kMaxBlock : kMaxEvenBlock);
+}
+
 std::int64_t even_stride(const Chain& chain, std::int64_t Loop::*stride) noexcept {
   return chain.count == 1 ? chain.loops[0].*stride : 0;
 }
@@ -215,10 +217,10 @@ const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
 }
 
 void choose_blocks(Job& job, std::int64_t cast_row, std::int64_t most) noexcept {
-  // Rows without a source are as long as zero_bytes.
-  const bool tables = job.kind == Kind::strided || cast_row > 0 || !is_whole(job);
+  // Elements moved one by one are found by tables, and so are a cast's means.
+  const bool tables = job.kind == Kind::strided || cast_row > 0;
   const auto longest = [&](const Chain& chain) {
-    return std::min(chain.n, chain.count == 1 && !tables ? kMaxEvenBlock : kMaxBlock);
+    return std::min(longest_block(job, chain), tables ? kMaxBlock : kMaxEvenBlock);
   };
   const std::int64_t element = std::max(job.src_bytes, job.dst_bytes);
   // Four lines in either direction; what the shorter side leaves goes to the longer one.
@@ -258,8 +260,7 @@ bool choose_transpose_blocks(Job& job, std::int64_t all, bool cast, Bypass bypas
   const bool lines = job.dst_bytes >= kernels().least_of_line_squares && job.a.n >= line &&
                      job.b.n >= line && distances(job).columns != 0;
   bool panels = !cast && has_panels(job, tuning);
-  job.walk = lines && !cast ? choose_walk(job, panels, tuning) : Walk::free;
-  if (!cast && !panels && few_are_near(job, tuning.caches)) job.walk = Walk::panels;
+  job.walk = cast ? Walk::free : choose_walk(job, panels, lines, tuning);
   panels |= job.walk == Walk::panels;
   job.whole_lines = panels && lines;
   if (!cast && one_pass(job, panels)) {

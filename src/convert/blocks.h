@@ -16,6 +16,10 @@ std::int64_t most_of_streams(std::int64_t all) noexcept;
 /// What a unit may touch that is walked a few rows or columns at a time.
 std::int64_t most_of_panels(std::int64_t all) noexcept;
 
+/// How many iterations of a chain of the job a block may take: a table of them, or zeros for those
+/// without a source, are for kMaxBlock.
+std::int64_t longest_block(const Job& job, const Chain& chain) noexcept;
+
 /// How far apart the iterations of a chain are, 0 where that differs.
 std::int64_t even_stride(const Chain& chain, std::int64_t Loop::*stride) noexcept;
 

@@ -150,7 +150,7 @@ TEST(Convert, RowsAndColumnsThatCrowdTheCaches) {
 
 // Whose lines fall into the same sets, rows as well as columns, and nothing else.
 TEST(Convert, SaysWhatIsWalkedAlongDiagonals) {
-  if (conversion::kernels().least_of_line_squares > 4) GTEST_SKIP() << "no squares of lines";
+  if (!conversion::kernels().vectors_are_lines()) GTEST_SKIP() << "no squares of lines";
   Options options;
   static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
   options.tuning.caches = Caches{};
@@ -168,23 +168,9 @@ TEST(Convert, SaysWhatIsWalkedAlongDiagonals) {
   EXPECT_FALSE(diagonal(1024, 1024));
 }
 
-/// Empty when a program of these options agrees with its oracle.
-std::string difference_of(const Case& c, const Options& options) {
-  Random random(7);
-  const Mapping src(Layout::parse(c.from), c.shape, dtype_bytes(c.src)),
-      dst(Layout::parse(c.to), c.shape, dtype_bytes(c.dst));
-  Guarded in(reached_bytes(src), true), got(dst.bytes(), true);
-  fill_random(c.src, in.bytes(), random);
-  for (auto& b : got.bytes()) b = static_cast<unsigned char>(random());
-  std::vector<unsigned char> want(got.bytes().begin(), got.bytes().end());
-  convert_by_oracle(c.src, src, in.data(), c.dst, dst, want.data(), {});
-  const Program program(c.src, src, c.dst, dst, {}, options);
-  program.run(in.data(), got.data(), nullptr);
-  return std::equal(want.begin(), want.end(), got.data()) ? "" : c.text() + program.explain();
-}
-
 // Rows without a source are read from a table, which holds no more than kMaxBlock of them.
 TEST(Convert, TailsOfTranspositionsInEveryOrder) {
+  Random random(7);
   for (const int streams : {0, 16}) {
     Options options;
     static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = streams == 0,
@@ -205,7 +191,9 @@ TEST(Convert, TailsOfTranspositionsInEveryOrder) {
         for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
           const Shape extents = Shape::parse(shape);
           if (extents.elements() > 500'000 && dtype != DType::f32) continue;
-          EXPECT_EQ(difference_of({from, to, extents, dtype, dtype, {}, {}, {}}, options), "");
+          EXPECT_EQ(difference_of({from, to, extents, dtype, dtype, {}, {}, {}}, options, random,
+                                  nullptr),
+                    "");
         }
       }
     }
@@ -214,22 +202,29 @@ TEST(Convert, TailsOfTranspositionsInEveryOrder) {
 
 // As many rows as a diagonal has are too many for a table.
 TEST(Convert, TailsOfDiagonals) {
+  Random random(7);
   Options options;
   static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
   options.tuning.caches = Caches{};
   const Shape shape("ab", {4000, 4096});
-  EXPECT_EQ(difference_of({"a b", "b a~4096", shape, DType::f32, DType::f32, {}, {}, {}}, options),
+  EXPECT_EQ(difference_of({"a b", "b a~4096", shape, DType::f32, DType::f32, {}, {}, {}}, options,
+                          random, nullptr),
             "");
 }
 
 // Columns of nothing but tails are not cast: a run of none of their elements has no end.
 TEST(Convert, CastsOfTailsAlone) {
+  Random random(7);
   for (const auto& [src, dst] :
        {std::pair(DType::f64, DType::f32), std::pair(DType::f64, DType::u8),
         std::pair(DType::u8, DType::f32)}) {
     const Shape shape("nchw", {2, 16, 64, 28});
-    EXPECT_EQ(difference_of({"n c h w", "w~2048 c n h", shape, src, dst, {}, {}, {}}, {}), "");
-    EXPECT_EQ(difference_of({"n h w c", "c~2048 n h w", shape, src, dst, {}, {}, {}}, {}), "");
+    EXPECT_EQ(difference_of({"n c h w", "w~2048 c n h", shape, src, dst, {}, {}, {}}, {}, random,
+                            nullptr),
+              "");
+    EXPECT_EQ(difference_of({"n h w c", "c~2048 n h w", shape, src, dst, {}, {}, {}}, {}, random,
+                            nullptr),
+              "");
   }
 }
 
@@ -258,7 +253,7 @@ TEST(Convert, RandomTailsInEveryOrder) {
     if (any(3) == 0) options.huge_from = 1000;
     const DType src = kTypes[any(4)], dst = any(4) == 0 ? kTypes[any(4)] : src;
     const char *const from = kLayouts[any(16)], *const to = kLayouts[any(16)];
-    ASSERT_EQ(difference_of({from, to, shape, src, dst, {}, {}, {}}, options), "");
+    ASSERT_EQ(difference_of({from, to, shape, src, dst, {}, {}, {}}, options, random, nullptr), "");
     ++done;
   }
 }
@@ -266,20 +261,19 @@ TEST(Convert, RandomTailsInEveryOrder) {
 // Far rows whose lines fall into few sets of the L2, and pixels of a few channels that begin within
 // lines, where tiles are walked otherwise.
 TEST(Convert, SaysWhatIsWalkedInPanels) {
-  if (conversion::kernels().least_of_line_squares > 4) GTEST_SKIP() << "no squares of lines";
-  const auto panels = [](std::int64_t rows, std::int64_t columns, DType dtype) {
+  if (!conversion::kernels().vectors_are_lines()) GTEST_SKIP() << "no squares of lines";
+  Random random(7);
+  const auto panels = [&](std::int64_t rows, std::int64_t columns, DType dtype) {
     const Case c{"a b", "b a", Shape("ab", {rows, columns}), dtype, dtype, {}, {}, {}};
     Options options;
     static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = true, .streams = 0};
     options.tuning.caches = Caches{};
     options.tuning.caches.l2 = 2 << 20;
     options.tuning.caches.l2_ways = 16;
-    EXPECT_EQ(difference_of(c, options), "");
-    const int bytes = dtype_bytes(dtype);
-    const Mapping src(Layout::parse(c.from), c.shape, bytes),
-        dst(Layout::parse(c.to), c.shape, bytes);
-    return Program(dtype, src, dtype, dst, {}, options).explain().find("each line loaded once") !=
-           std::string::npos;
+    EXPECT_EQ(difference_of(c, options, random, nullptr), "");
+    return Program(dtype, c.mapping(c.from, dtype), dtype, c.mapping(c.to, dtype), {}, options)
+               .explain()
+               .find("each line loaded once") != std::string::npos;
   };
   EXPECT_TRUE(panels(64, 16384, DType::f32));
   EXPECT_TRUE(panels(32, 65536, DType::f32));

@@ -191,9 +191,8 @@ void choose_parts_across(Job& job, Pool& pool) noexcept {
 bool choose_parts_of_columns(Job& job, Pool& pool, bool cast) noexcept {
   const std::int64_t most =
       most_of_parts(job.b.n * std::max(job.src_bytes, job.dst_bytes), cast) / job.a.n;
-  // Rows without a source are found by a table.
-  const bool tables = job.b.valid < job.b.n;
-  if (!dense_columns(job) || job.a.valid < job.a.n || most == 0 || (tables && job.b.n > kMaxBlock))
+  if (!dense_columns(job) || job.a.valid < job.a.n || most == 0 ||
+      job.b.n > longest_block(job, job.b))
     return false;
   const int parts = find_parts(job, job.a, pool, pool.find_source(job.a.n * job.src_bytes), cast);
   if (parts < 0) return false;
@@ -201,7 +200,7 @@ bool choose_parts_of_columns(Job& job, Pool& pool, bool cast) noexcept {
   job.a.block = job.a.n * std::min(most, pool.loops[parts].n);
   job.b.block = job.b.n;
   append(job.a, pool.take(parts));
-  if (!cast && !tables) choose_parts_across(job, pool);
+  if (!cast && job.b.valid == job.b.n) choose_parts_across(job, pool);
   return true;
 }
 

@@ -120,6 +120,9 @@ inline bool few_crowd(const Caches& caches, std::int64_t distance) {
 /// So many rows at most are read side by side, though each is a stream of its own.
 inline constexpr std::int64_t kFewRows = 80;
 
+/// Columns at most so far apart are near each other: lines of several are in the cache together.
+inline constexpr std::int64_t kNear = 16 * kLine;
+
 /// Whether lines of few rows crowd the L1, lines of few columns do, and those of the rows or of the
 /// columns of one square.
 inline bool both_crowd(const Caches& caches, std::int64_t row_distance,
@@ -229,6 +232,9 @@ struct Kernels {
   OfCasts<CastRow> casts;
   OfCasts<CastMoves> moves;
   std::int64_t target;  ///< the instruction set, Highway's bit
+
+  /// Whether vectors are whole lines.
+  bool vectors_are_lines() const noexcept { return least_of_line_squares <= 4; }
 };
 
 /// Those of vectors half as long; null: none are compiled.

@@ -20,9 +20,6 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 
-/// Columns at most so far apart are near each other: lines of several are in the cache together.
-constexpr std::int64_t kNear = 16 * kLine;
-
 /// Columns at equal distances, one after the other.
 struct EvenColumns {
   Byte* to;

@@ -58,6 +58,12 @@ struct Case {
   DType src = DType::f32, dst = DType::f32;
   std::vector<float> mean, norm;
   Axis axis;
+  std::int64_t row_pitch = 1;  ///< texels; of images
+
+  Mapping mapping(const std::string& layout, DType dtype) const {
+    const bool image = layout.starts_with("y:");
+    return Mapping(Layout::parse(layout), shape, dtype_bytes(dtype), image ? row_pitch : 1);
+  }
 
   std::string text() const {
     return from + " -> " + to + " of " + shape.text() + " " + std::string(dtype_name(src)) + "->" +
@@ -75,17 +81,10 @@ inline std::size_t reached_bytes(const Mapping& mapping) {
   return static_cast<std::size_t>(last + 1) * static_cast<std::size_t>(mapping.element_bytes());
 }
 
-/// Empty when the conversion, walking memory in any of the ways there are, agrees with its oracle.
-inline std::string difference(const Case& c, Random& random, ThreadPool* pool,
-                              Options options = {}) {
-  options.tuning.prefetch_for_write = random() % 2 == 0;
-  options.tuning.non_temporal = random() % 2 == 0;
-  options.next_use = random() % 2 == 0 ? NextUse::soon : NextUse::later;
-  if (random() % 2 == 0) options.tuning.caches.l2 = 4096;  // what is small bypasses it as well
-  options.least_of_stage = pick(random, {2, 64, 2048});
-  options.tuning.streams = static_cast<int>(pick(random, {0, 1, 8, 16, kMostStreams}));
-  const Mapping src(Layout::parse(c.from), c.shape, dtype_bytes(c.src));
-  const Mapping dst(Layout::parse(c.to), c.shape, dtype_bytes(c.dst));
+/// Empty when the conversion agrees with its oracle.
+inline std::string difference_of(const Case& c, const Options& options, Random& random,
+                                 ThreadPool* pool) {
+  const Mapping src = c.mapping(c.from, c.src), dst = c.mapping(c.to, c.dst);
   const ScalarMap map{c.mean, c.norm, c.axis};
   const bool src_at_end = random() % 2, dst_at_end = random() % 2;
   Guarded in(reached_bytes(src), src_at_end), got(dst.bytes(), dst_at_end);
@@ -93,7 +92,8 @@ inline std::string difference(const Case& c, Random& random, ThreadPool* pool,
   for (auto& b : got.bytes()) b = static_cast<unsigned char>(random());
   std::vector<unsigned char> want(got.bytes().begin(), got.bytes().end());
   convert_by_oracle(c.src, src, in.data(), c.dst, dst, want.data(), map);
-  Program(c.src, src, c.dst, dst, map, options).run(in.data(), got.data(), pool);
+  const Program program(c.src, src, c.dst, dst, map, options);
+  program.run(in.data(), got.data(), pool);
   if (std::equal(want.begin(), want.end(), got.data())) return {};
   const int e = dtype_bytes(c.dst);
   for (std::int64_t cell = 0; cell < dst.cells(); ++cell) {
@@ -103,11 +103,22 @@ inline std::string difference(const Case& c, Random& random, ThreadPool* pool,
     if (is_real(c.dst) && (!c.mean.empty() || !c.norm.empty()) && is_nan(c.dst, w) &&
         is_nan(c.dst, g))
       continue;
-    return c.text() + " differs at cell " + std::to_string(cell) + ", kernel " +
-           Program(c.src, src, c.dst, dst, map, options).kernel() + ", " +
-           std::to_string(options.tuning.streams) + " streams";
+    return c.text() + " differs at cell " + std::to_string(cell) + ", " +
+           std::to_string(options.tuning.streams) + " streams, " + program.explain();
   }
   return {};
+}
+
+/// Likewise, walking memory in any of the ways there are.
+inline std::string difference(const Case& c, Random& random, ThreadPool* pool,
+                              Options options = {}) {
+  options.tuning.prefetch_for_write = random() % 2 == 0;
+  options.tuning.non_temporal = random() % 2 == 0;
+  options.next_use = random() % 2 == 0 ? NextUse::soon : NextUse::later;
+  if (random() % 2 == 0) options.tuning.caches.l2 = 4096;  // what is small bypasses it as well
+  options.least_of_stage = pick(random, {2, 64, 2048});
+  options.tuning.streams = static_cast<int>(pick(random, {0, 1, 8, 16, kMostStreams}));
+  return difference_of(c, options, random, pool);
 }
 
 inline Shape shape_of(std::string_view text) { return Shape::parse(text); }
