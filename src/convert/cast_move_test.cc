@@ -45,6 +45,25 @@ TEST(ConvertCastMoves, FloatsToBytesOfRowsAndColumns) {
   }
 }
 
+// Sides that are no whole tiles, of one and of several blocks, and columns within lines.
+TEST(ConvertCastMoves, HalvesOfRowsAndColumns) {
+  Random random(36);
+  ThreadPool pool(3);
+  const char* const layouts[][2] = {
+      {"n c h w", "n h w c"},     {"n h w c", "n c h w"},         {"n c h w", "n h w (c)~32"},
+      {"n h w (c)~7", "n h c w"}, {"n c h w", "n c/32 h w c%32"}, {"n h w c", "n c~64 h w"},
+  };
+  for (const auto& [from, to] : layouts) {
+    for (const std::int64_t c : {31, 32, 33, 39, 40, 41, 47, 48, 49, 56, 57, 63, 64, 65, 97, 130}) {
+      const Shape shape("nchw", {pick(random, {1, 2}), c, pick(random, {1, 7, 8, 13}),
+                                 pick(random, {4, 7, 16, 30, 64})});
+      const DType half = random() % 2 ? DType::f16 : DType::bf16;
+      expect_same({from, to, shape, DType::f32, half, {}, {}, {}}, random, pool);
+      expect_same({from, to, shape, half, DType::f32, {}, {}, {}}, random, pool);
+    }
+  }
+}
+
 TEST(ConvertCastMoves, PixelsAndQuads) {
   Random random(32);
   ThreadPool pool(3);
@@ -137,6 +156,8 @@ TEST(ConvertCastMoves, AreChosen) {
       {"n h w c", "n c/4 h w c%4", picture, DType::u8, DType::f32, {1, 2, 3}, {2}, Axis("c")},
       {"n c/4 h w c%4", "n h w c", picture, DType::f32, DType::u8, {}, {}, {}},
       {"n c h w", "n c/4 h w c%4", features, DType::f16, DType::f32, {}, {}, {}},
+      {"n c h w", "n h w c", features, DType::f32, DType::f16, {}, {}, {}},
+      {"n h w c", "n c h w", features, DType::bf16, DType::f32, {}, {}, {}},
       {"n h w c", "n c h w", picture, DType::u8, DType::f32, {1, 2, 3}, {2}, Axis("c")},
       {"n c/16 h w c%16", "n h w c", features, DType::f32, DType::f16, {}, {}, {}},
   };

@@ -20,6 +20,7 @@
 
 #include "convert/kernels_cast-inl.h"
 #include "convert/kernels_copy-inl.h"
+#include "convert/kernels_halves-inl.h"
 #include "convert/kernels_narrow-inl.h"
 #include "convert/kernels_quads-inl.h"
 #include "convert/kernels_rows-inl.h"
@@ -80,6 +81,10 @@ constexpr OfCasts<CastMoves> cast_moves() {
   };
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
   each_common_cast([&]<Fast kFrom, Fast kTo>() { at(kFrom, kTo).runs = cast_runs<kFrom, kTo>; });
+#endif
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+  with_each<Fast::f32, Fast::f16, Fast::bf16>(
+      [&]<Fast kFrom, Fast kTo>() { at(kFrom, kTo).transpose = cast_transposed<kFrom, kTo>; });
 #endif
   at(Fast::u8, Fast::f32).split = kSplitPixels;
 #if STOWAGE_PACKS_FOUR

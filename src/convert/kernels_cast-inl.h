@@ -35,6 +35,10 @@ using FloatVec = hn::Vec<FloatTag>;
 // What follows takes the tag of its floats, so that fewer of them than a vector holds are cast
 // alike.
 
+/// As many elements of 16 bits as there are floats.
+template <class DF>
+using HalfVec = hn::Vec<hn::Rebind<std::uint16_t, DF> >;
+
 // Highway emulates f16 without F16C by truncation, so SSE4 rounds by hand as base/scalar.h does.
 #undef STOWAGE_NATIVE_F16
 #if HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM_A64
@@ -46,25 +50,23 @@ using FloatVec = hn::Vec<FloatTag>;
 #if STOWAGE_NATIVE_F16
 
 template <class DF>
-HWY_INLINE hn::Vec<DF> widen_f16(DF df, const std::uint16_t* p) {
-  const hn::Rebind<hwy::float16_t, DF> d;
-  return hn::PromoteTo(df, hn::LoadU(d, reinterpret_cast<const hwy::float16_t*>(p)));
+HWY_INLINE hn::Vec<DF> widen_f16(DF df, HalfVec<DF> half) {
+  return hn::PromoteTo(df, hn::BitCast(hn::Rebind<hwy::float16_t, DF>(), half));
 }
 
 template <class DF>
-HWY_INLINE void narrow_f16(DF, hn::Vec<DF> v, std::uint16_t* p) {
+HWY_INLINE HalfVec<DF> narrow_f16(DF, hn::Vec<DF> v) {
   const hn::Rebind<hwy::float16_t, DF> d;
-  hn::StoreU(hn::DemoteTo(d, v), d, reinterpret_cast<hwy::float16_t*>(p));
+  return hn::BitCast(hn::Rebind<std::uint16_t, DF>(), hn::DemoteTo(d, v));
 }
 
 #else
 
 template <class DF>
-HWY_INLINE hn::Vec<DF> widen_f16(DF df, const std::uint16_t* p) {
+HWY_INLINE hn::Vec<DF> widen_f16(DF df, HalfVec<DF> half) {
   const hn::RebindToUnsigned<DF> du;
   const hn::RebindToSigned<DF> di;
-  const hn::Rebind<std::uint16_t, DF> d16;
-  const auto bits = hn::PromoteTo(du, hn::LoadU(d16, p));
+  const auto bits = hn::PromoteTo(du, half);
   const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000u)));
   const auto magnitude = hn::And(bits, hn::Set(du, 0x7fffu));
   const auto normal = hn::Add(hn::ShiftLeft<13>(magnitude), hn::Set(du, 0x38000000u));
@@ -78,7 +80,7 @@ HWY_INLINE hn::Vec<DF> widen_f16(DF df, const std::uint16_t* p) {
 }
 
 template <class DF>
-HWY_INLINE void narrow_f16(DF df, hn::Vec<DF> v, std::uint16_t* p) {
+HWY_INLINE HalfVec<DF> narrow_f16(DF df, hn::Vec<DF> v) {
   const hn::RebindToUnsigned<DF> du;
   const hn::RebindToSigned<DF> di;
   const hn::Rebind<std::uint16_t, DF> d16;
@@ -96,10 +98,45 @@ HWY_INLINE void narrow_f16(DF df, hn::Vec<DF> v, std::uint16_t* p) {
   out = hn::IfThenElse(hn::Gt(x, hn::Set(du, 0x477fefffu)), hn::Set(du, 0x7c00u), out);
   out = hn::IfThenElse(hn::Gt(x, hn::Set(du, 0x7f800000u)), nan, out);
   out = hn::Or(out, sign);
-  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, out)), d16, p);
+  return hn::DemoteTo(d16, hn::BitCast(di, out));
 }
 
 #endif
+
+template <class DF>
+HWY_INLINE HalfVec<DF> narrow_bf16(DF, hn::Vec<DF> v) {
+  const hn::RebindToUnsigned<DF> du;
+  const hn::RebindToSigned<DF> di;
+  const hn::Rebind<std::uint16_t, DF> d16;
+  const auto bits = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd));
+  const auto quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(du, 0x40u));
+  const auto is_nan = hn::Gt(hn::And(bits, hn::Set(du, 0x7fffffffu)), hn::Set(du, 0x7f800000u));
+  return hn::DemoteTo(d16, hn::BitCast(di, hn::IfThenElse(is_nan, quiet, rounded)));
+}
+
+/// 16-bit floats in registers, and back.
+template <Fast kType, class DF>
+HWY_INLINE hn::Vec<DF> widen(DF df, HalfVec<DF> half) {
+  static_assert(kType == Fast::f16 || kType == Fast::bf16);
+  if constexpr (kType == Fast::f16) {
+    return widen_f16(df, half);
+  } else {
+    const hn::RebindToUnsigned<DF> du;
+    return hn::BitCast(df, hn::ShiftLeft<16>(hn::PromoteTo(du, half)));
+  }
+}
+
+template <Fast kType, class DF>
+HWY_INLINE HalfVec<DF> narrow(DF df, hn::Vec<DF> v) {
+  static_assert(kType == Fast::f16 || kType == Fast::bf16);
+  if constexpr (kType == Fast::f16) {
+    return narrow_f16(df, v);
+  } else {
+    return narrow_bf16(df, v);
+  }
+}
 
 template <Fast kType, class DF>
 HWY_INLINE hn::Vec<DF> load_as_float(DF df, const typename Stored<kType>::Type* p) {
@@ -108,11 +145,8 @@ HWY_INLINE hn::Vec<DF> load_as_float(DF df, const typename Stored<kType>::Type* 
   const hn::Rebind<T, DF> d;
   if constexpr (kType == Fast::f32) {
     return hn::LoadU(df, p);
-  } else if constexpr (kType == Fast::f16) {
-    return widen_f16(df, p);
-  } else if constexpr (kType == Fast::bf16) {
-    const hn::RebindToUnsigned<DF> du;
-    return hn::BitCast(df, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(d, p))));
+  } else if constexpr (kType == Fast::f16 || kType == Fast::bf16) {
+    return widen<kType>(df, hn::LoadU(d, p));
   } else if constexpr (kType == Fast::i32) {
     return hn::ConvertTo(df, hn::LoadU(d, p));
   } else {
@@ -158,15 +192,8 @@ HWY_INLINE void store_from_float(DF df, hn::Vec<DF> v, typename Stored<kType>::T
   const hn::Rebind<T, DF> d;
   if constexpr (kType == Fast::f32) {
     hn::StoreU(v, df, p);
-  } else if constexpr (kType == Fast::f16) {
-    narrow_f16(df, v, p);
-  } else if constexpr (kType == Fast::bf16) {
-    const auto bits = hn::BitCast(du, v);
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-    const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd));
-    const auto quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(du, 0x40u));
-    const auto is_nan = hn::Gt(hn::And(bits, hn::Set(du, 0x7fffffffu)), hn::Set(du, 0x7f800000u));
-    hn::StoreU(hn::DemoteTo(d, hn::BitCast(di, hn::IfThenElse(is_nan, quiet, rounded))), d, p);
+  } else if constexpr (kType == Fast::f16 || kType == Fast::bf16) {
+    hn::StoreU(narrow<kType>(df, v), d, p);
   } else {
     const auto clamped = clamp<T>(df, v);
     if constexpr (kType == Fast::i32) {  // the upper end is caught after rounding

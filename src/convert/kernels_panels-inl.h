@@ -152,11 +152,11 @@ HWY_INLINE void square_of_lines(Rows rows, Byte* to, std::int64_t stride) {
 
 #if HWY_TARGET <= HWY_AVX3
 /// As many rows as a vector has lanes, and half as many columns: elements of which a square would
-/// take more registers than there are. `kInOrder`: each column may be written over the end of the
-/// one before. Columns from `columns` on, at least half of them, are read and thrown away.
-template <int E, Writing kWriting, bool kInOrder = false, class Rows>
-HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride,
-                            std::int64_t columns = 32 / E) {
+/// take more registers than there are. load(p, q) are 32 bytes of each of two rows, store(v, i) is
+/// column i. `kInOrder`: columns are stored in their order. Columns from `columns` on, at least
+/// half of them, are read and thrown away.
+template <int E, bool kInOrder, class Rows, class Load, class Store>
+HWY_INLINE void half_square(Rows rows, std::int64_t columns, const Load& load, const Store& store) {
   constexpr int kL = 16 / E;
   const TileTag<E, kBlocks> d;
   using V = hn::Vec<TileTag<E, kBlocks> >;
@@ -165,17 +165,16 @@ HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride,
   for (int half = 0; half < 2; ++half) {
     auto from = rows.pair(half);
     HWY_UNROLL(16)
-    for (int k = 0; k < kL; ++k, from.step()) x[half][k] = V{load_halves(from.low(), from.high())};
+    for (int k = 0; k < kL; ++k, from.step()) x[half][k] = V{load(from.low(), from.high())};
     shuffle_rows<kL>(d, x[half]);
   }
   // The 16 bytes g of x[half][k] are kL rows of column g % 2 * kL + k.
   const auto first = [&](int k) HWY_ATTR {
-    write<kWriting>(V{_mm512_shuffle_i32x4(x[0][k].raw, x[1][k].raw, 0x88)}, d, to + k * stride);
+    store(V{_mm512_shuffle_i32x4(x[0][k].raw, x[1][k].raw, 0x88)}, k);
   };
   const auto second = [&](int k) HWY_ATTR {
     if (kL + k >= columns) return;
-    write<kWriting>(V{_mm512_shuffle_i32x4(x[0][k].raw, x[1][k].raw, 0xdd)}, d,
-                    to + (kL + k) * stride);
+    store(V{_mm512_shuffle_i32x4(x[0][k].raw, x[1][k].raw, 0xdd)}, kL + k);
   };
   HWY_UNROLL(16)
   for (int k = 0; k < kL; ++k) {
@@ -186,6 +185,16 @@ HWY_INLINE void half_square(Rows rows, Byte* to, std::int64_t stride,
     HWY_UNROLL(16)
     for (int k = 0; k < kL; ++k) second(k);
   }
+}
+
+/// The same as it is; `kInOrder`: each column may be written over the end of the one before.
+template <int E, Writing kWriting, bool kInOrder = false, class Rows>
+HWY_INLINE void half_square(const Rows& rows, Byte* to, std::int64_t stride,
+                            std::int64_t columns = 32 / E) {
+  const TileTag<E, kBlocks> d;
+  half_square<E, kInOrder>(
+      rows, columns, [](const Byte* p, const Byte* q) HWY_ATTR { return load_halves(p, q); },
+      [&](auto v, std::int64_t i) HWY_ATTR { write<kWriting>(v, d, to + i * stride); });
 }
 #endif
 

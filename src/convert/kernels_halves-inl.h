@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Casts between f32 and 16-bit floats on their way from rows to columns, in tiles: what is cast
+// stays in registers until it is where it belongs.
+#if defined(STOWAGE_CONVERT_HALVES_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_CONVERT_HALVES_INL_H
+#undef STOWAGE_CONVERT_HALVES_INL_H
+#else
+#define STOWAGE_CONVERT_HALVES_INL_H
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "convert/kernels_cast-inl.h"
+#include "convert/kernels_panels-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::conversion {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+
+/// Columns of a tile, and rows of it in each 16 bytes of a register.
+inline constexpr std::int64_t kHalves = 8;
+
+/// kRows * kHalves elements of 16 bits.
+template <int kRows>
+using HalvesTag = hn::FixedTag<std::uint16_t, kRows * kHalves>;
+
+/// Eight floats of each of kRows rows, cast.
+template <Fast kTo, int kRows>
+HWY_INLINE hn::Vec<HalvesTag<kRows> > load_narrowed(const Byte* p, std::int64_t distance) {
+  const HalvesTag<kRows> d;
+  if constexpr (2 * kRows <= kBlocks) {
+    const hn::FixedTag<float, kRows * kHalves> df;
+    if constexpr (kRows == 1) {
+      return narrow<kTo>(df, hn::LoadU(df, reinterpret_cast<const float*>(p)));
+    } else {
+      static_assert(kRows == 2);
+      const hn::Half<decltype(df)> row;
+      const auto load = [&](const Byte* from) HWY_ATTR {
+        return hn::LoadU(row, reinterpret_cast<const float*>(from));
+      };
+      return narrow<kTo>(df, hn::Combine(df, load(p + distance), load(p)));
+    }
+  } else if constexpr (kRows == 1) {
+    const hn::FixedTag<float, kHalves / 2> df;
+    const auto part = [&](int i) HWY_ATTR {
+      return narrow<kTo>(df, hn::LoadU(df, reinterpret_cast<const float*>(p) + i * kHalves / 2));
+    };
+    return hn::Combine(d, part(1), part(0));
+  } else {
+    constexpr int kHalf = kRows / 2;
+    return hn::Combine(d, load_narrowed<kTo, kHalf>(p + kHalf * distance, distance),
+                       load_narrowed<kTo, kHalf>(p, distance));
+  }
+}
+
+/// The elements of a register as floats.
+template <Fast kFrom, Writing kWriting, int kRows>
+HWY_INLINE void store_widened(hn::Vec<HalvesTag<kRows> > v, Byte* to) {
+  constexpr int kFloats = kRows * kHalves;
+  if constexpr (kFloats <= kBlocks * 4) {
+    const hn::FixedTag<float, kFloats> df;
+    write<kWriting>(widen<kFrom>(df, v), df, to);
+  } else if constexpr (kRows == 1) {
+    const hn::FixedTag<float, kFloats / 2> df;
+    const hn::FixedTag<std::uint16_t, kFloats / 2> half;
+    write<kWriting>(widen<kFrom>(df, hn::LowerHalf(half, v)), df, to);
+    write<kWriting>(widen<kFrom>(df, hn::UpperHalf(half, v)), df, to + kFloats * 2);
+  } else {
+    const HalvesTag<kRows / 2> half;
+    store_widened<kFrom, kWriting, kRows / 2>(hn::LowerHalf(half, v), to);
+    store_widened<kFrom, kWriting, kRows / 2>(hn::UpperHalf(half, v), to + kFloats * 2);
+  }
+}
+
+/// Columns of a tile of so many blocks of rows: those of whole lines of floats where registers are
+/// as long.
+template <int kB>
+inline constexpr std::int64_t kTileColumns = kB == 4 ? 2 * kHalves : kHalves;
+
+/// So many columns of kB * kHalves rows.
+template <Fast kFrom, Fast kTo, Writing kWriting, int kB>
+HWY_INLINE void cast_tile(const Byte* from, std::int64_t distance, Byte* to, std::int64_t stride) {
+  const HalvesTag<kB> d;
+  const auto store = [&](auto v, std::int64_t column) HWY_ATTR {
+    if constexpr (kFrom == Fast::f32) {
+      write<kWriting>(v, d, to + column * stride);
+    } else {
+      store_widened<kFrom, kWriting, kB>(v, to + column * stride);
+    }
+  };
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kB == 4) {
+    const auto load = [&](const Byte* p, const Byte* q) HWY_ATTR {
+      if constexpr (kFrom != Fast::f32) {
+        return load_halves(p, q);
+      } else {
+        const FloatTag df;
+        const auto cast = [&](const Byte* row) HWY_ATTR {
+          return narrow<kTo>(df, hn::LoadU(df, reinterpret_cast<const float*>(row)));
+        };
+        return hn::Combine(d, cast(q), cast(p)).raw;
+      }
+    };
+    return half_square<2, false>(EvenRows<kHalves>(from, distance), kTileColumns<kB>, load, store);
+  }
+#endif
+  hn::Vec<HalvesTag<kB> > x[kHalves];
+  EvenRows<kHalves> rows(from, distance);
+  HWY_UNROLL(8)
+  for (int k = 0; k < kHalves; ++k, rows.next_row()) {
+    if constexpr (kFrom == Fast::f32) {
+      x[k] = load_narrowed<kTo, kB>(rows.at(k, 0), kHalves * distance);
+    } else {
+      x[k] = load_rows<2, kB>(rows, k);
+    }
+  }
+  shuffle_rows<kHalves>(d, x);
+  HWY_UNROLL(8)
+  for (int k = 0; k < kHalves; ++k) store(x[k], k);
+}
+
+/// kB * kHalves rows of `columns` columns, a tile at least.
+template <Fast kFrom, Fast kTo, Writing kWriting, int kB>
+HWY_NOINLINE void cast_band(const Byte* from, std::int64_t distance, Byte* to, std::int64_t stride,
+                            std::int64_t columns) {
+  constexpr std::int64_t kSource = sizeof(typename Stored<kFrom>::Type);
+  in_steps<kTileColumns<kB> >(columns, [&](std::int64_t a) HWY_ATTR {
+    cast_tile<kFrom, kTo, kWriting, kB>(from + a * kSource, distance, to + a * stride, stride);
+  });
+}
+
+/// Element by element, of fewer rows or columns than a tile has.
+template <Fast kFrom, Fast kTo>
+void cast_elements(const TransposeBlock& t) {
+  using S = typename Stored<kFrom>::Type;
+  using D = typename Stored<kTo>::Type;
+  constexpr std::int64_t kMost = 64;
+  S column[kMost];
+  for (std::int64_t a = 0; a < t.na; ++a) {
+    for (std::int64_t b = 0; b < t.nb; b += kMost) {
+      const std::int64_t n = std::min(kMost, t.nb - b);
+      for (std::int64_t i = 0; i < n; ++i)
+        std::memcpy(column + i, t.row(b + i) + a * sizeof(S), sizeof(S));
+      cast_row<kFrom, kTo>(reinterpret_cast<const Byte*>(column), t.column(a) + b * sizeof(D), n,
+                           {});
+    }
+  }
+}
+
+/// Columns [a, a + na) of all rows, in bands of kB * kHalves rows; the rest is taken again from the
+/// end, with the narrowest band that holds it.
+template <Fast kFrom, Fast kTo, Writing kWriting, int kB>
+void cast_bands(const TransposeBlock& t, std::int64_t a, std::int64_t na) {
+  constexpr std::int64_t kSource = sizeof(typename Stored<kFrom>::Type),
+                         kResult = sizeof(typename Stored<kTo>::Type), kRows = kB * kHalves;
+  const auto band = [&](std::int64_t b, auto blocks) HWY_ATTR {
+    cast_band<kFrom, kTo, kWriting, blocks()>(t.row(b) + a * kSource, t.row_stride,
+                                              t.column(a) + b * kResult, t.col_stride, na);
+  };
+  std::int64_t b = 0;
+  for (; b + kRows <= t.nb; b += kRows) band(b, std::integral_constant<int, kB>());
+  const std::int64_t rest = t.nb - b;
+  if (rest == 0) return;
+  if (rest <= kHalves) return band(t.nb - kHalves, std::integral_constant<int, 1>());
+  if (rest <= 2 * kHalves)
+    return band(t.nb - 2 * kHalves, std::integral_constant<int, std::min(kB, 2)>());
+  band(t.nb - kRows, std::integral_constant<int, kB>());
+}
+
+template <Fast kFrom, Fast kTo, Writing kWriting, int kB>
+void cast_tiles(const TransposeBlock& t) {
+  if (t.nb < kB * kHalves || t.na < kTileColumns<kB>) {
+    if constexpr (kB > 1) {
+      return cast_tiles<kFrom, kTo, kWriting, kB / 2>(t);
+    } else {
+      return cast_elements<kFrom, kTo>(t);
+    }
+  }
+  // Near columns that begin within lines: few at a time, whose lines wait in the L1 for the next
+  // band.
+  constexpr std::int64_t kFew = 32;
+  const bool within = t.col_stride % kLine != 0 && t.row_stride > t.col_stride;
+  if (!within || t.na < kFew) return cast_bands<kFrom, kTo, kWriting, kB>(t, 0, t.na);
+  in_steps<kFew>(
+      t.na, [&](std::int64_t a) HWY_ATTR { cast_bands<kFrom, kTo, kWriting, kB>(t, a, kFew); });
+}
+
+/// Element (a, b) is cast from row(b) to column(a), both at equal distances.
+template <Fast kFrom, Fast kTo>
+void cast_transposed(const TransposeBlock& t) {
+  // Lines that the L2 holds are there when they are written.
+  if (t.size != Size::tiny && t.tuning->prefetch_for_write)
+    return cast_tiles<kFrom, kTo, Writing::ahead, kBlocks>(t);
+  cast_tiles<kFrom, kTo, Writing::plain, kBlocks>(t);
+}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stowage::conversion
+
+HWY_AFTER_NAMESPACE();
+
+#endif
