@@ -30,15 +30,23 @@ bool fits_press(const Job& job) noexcept {
          pixels.os == job.a.n;
 }
 
-/// Four rows into four floats for each of their columns.
+/// Four rows into four elements for each of their columns.
 bool fits_interleave(const Job& job) noexcept {
   return job.b.n == 4 && job.a.loops[0].os == 4 * job.dst_bytes;
 }
 
-/// Rows and columns, neither of them few.
+/// And back.
+bool fits_part(const Job& job) noexcept {
+  return job.a.n == 4 && job.a.valid == 4 && job.b.valid == job.b.n &&
+         job.b.loops[0].is == 4 * job.src_bytes;
+}
+
+/// Rows and columns, neither of them few; of 16-bit elements also those that fill tiles of eight.
 bool fits_transpose(const Job& job) noexcept {
-  constexpr std::int64_t kLeast = 32;
-  return job.b.valid == job.b.n && std::min(job.a.n, job.b.n) >= kLeast;
+  constexpr std::int64_t kLeast = 32, kTile = 8;
+  const std::int64_t fewer = std::min(job.a.n, job.b.n);
+  const bool tiles = std::min(job.src_bytes, job.dst_bytes) == 2 && fewer % kTile == 0;
+  return job.b.valid == job.b.n && (tiles || fewer >= kLeast);
 }
 
 }  // namespace
@@ -48,12 +56,13 @@ bool has_short_runs(const Job& job) noexcept {
 }
 
 CastMove find_cast_move(const Job& job, const CastMoves& moves) noexcept {
-  if (job.parts != Parts::none || job.b.count != 1) return CastMove::none;
+  if (job.b.count != 1) return CastMove::none;
   if (job.kind == Kind::copy && moves.runs != nullptr && has_short_runs(job)) return CastMove::runs;
   if (job.a.count != 1) return CastMove::none;
   if (job.kind == Kind::transpose) {
     if (moves.split != nullptr && fits_split(job)) return CastMove::split;
     if (moves.interleave != nullptr && fits_interleave(job)) return CastMove::interleave;
+    if (moves.part != nullptr && fits_part(job)) return CastMove::part;
     if (moves.transpose != nullptr && fits_transpose(job)) return CastMove::transpose;
   }
   if (job.kind == Kind::copy) {

@@ -103,6 +103,27 @@ TEST(ConvertCastMoves, RowsIntoQuads) {
   }
 }
 
+// Quads next to each other and in images, whose rows are long enough to be moved one by one or not.
+TEST(ConvertCastMoves, QuadsOfHalves) {
+  Random random(37);
+  ThreadPool pool(3);
+  for (const std::int64_t c : {1, 4, 5, 8, 30, 32}) {
+    for (const std::int64_t w : {1, 7, 15, 16, 17, 31, 32, 33, 40, 64, 65, 1031}) {
+      const Shape shape("nchw", {pick(random, {1, 2}), c, pick(random, {1, 3, 8, 13}), w});
+      for (const char* rows : {"n c h w", "n c h (w)~5", "n h c w"}) {
+        for (const char* quads : {"n c/4 h w c%4", "y:(n h) x:(c/4 w) lane:c%4"}) {
+          const DType half = random() % 2 ? DType::f16 : DType::bf16,
+                      narrow = random() % 4 ? half : DType::u8;
+          expect_same({rows, quads, shape, DType::f32, half, {}, {}, {}}, random, pool);
+          expect_same({rows, quads, shape, narrow, DType::f32, {}, {}, {}}, random, pool);
+          expect_same({quads, rows, shape, DType::f32, half, {}, {}, {}}, random, pool);
+          expect_same({quads, rows, shape, half, DType::f32, {}, {}, {}}, random, pool);
+        }
+      }
+    }
+  }
+}
+
 // Of any length that is cast run by run, and some longer and shorter.
 TEST(ConvertCastMoves, ShortRuns) {
   Random random(34);
@@ -158,6 +179,8 @@ TEST(ConvertCastMoves, AreChosen) {
       {"n c h w", "n c/4 h w c%4", features, DType::f16, DType::f32, {}, {}, {}},
       {"n c h w", "n h w c", features, DType::f32, DType::f16, {}, {}, {}},
       {"n h w c", "n c h w", features, DType::bf16, DType::f32, {}, {}, {}},
+      {"n c h w", "y:(n h) x:(c/4 w) lane:c%4", features, DType::f32, DType::f16, {}, {}, {}},
+      {"y:(n h) x:(c/4 w) lane:c%4", "n c h w", features, DType::f16, DType::f32, {}, {}, {}},
       {"n h w c", "n c h w", picture, DType::u8, DType::f32, {1, 2, 3}, {2}, Axis("c")},
       {"n c/16 h w c%16", "n h w c", features, DType::f32, DType::f16, {}, {}, {}},
   };

@@ -124,15 +124,20 @@ bool dense_rows(const Job& job) noexcept {
 
 bool dense_columns(const Job& job) noexcept { return job.a.loops[0].os == job.b.n * job.dst_bytes; }
 
-/// How many streams are not read on where they ended when `loop` takes the next block.
+/// How many streams are not read or written on where they ended when `loop` takes the next block.
 std::int64_t jumps(const Job& job, const Loop& loop) noexcept {
-  const Loop& rows = job.b.loops[0];
-  if (dense_rows(job)) return loop.is == job.b.n * rows.is ? 0 : 1;
-  return loop.is == job.a.n * job.src_bytes ? 0 : job.b.n;
+  const Loop &rows = job.b.loops[0], &columns = job.a.loops[0];
+  const std::int64_t reads = dense_rows(job) ? (loop.is == job.b.n * rows.is ? 0 : 1)
+                             : loop.is == job.a.n * job.src_bytes ? 0
+                                                                  : job.b.n;
+  const std::int64_t writes = dense_columns(job) ? (loop.os == job.a.n * columns.os ? 0 : 1)
+                              : loop.os == job.b.n * job.dst_bytes ? 0
+                                                                   : job.a.n;
+  return reads + writes;
 }
 
 /// Blocks so small that finding one costs a good part of moving it: a unit is a loop of them, over
-/// what lets reading go on where it ended, or a part of that loop. Of `all` bytes.
+/// what lets most streams go on where they ended, or a part of that loop. Of `all` bytes.
 void choose_repeats(Job& job, Pool& pool, std::int64_t all) noexcept {
   constexpr std::int64_t kSmall = 16384, kLeast = 4;
   const std::int64_t block = job.a.n * job.b.n * job.dst_bytes, most = most_of_streams(all);
@@ -156,25 +161,33 @@ void choose_repeats(Job& job, Pool& pool, std::int64_t all) noexcept {
   if (best >= 0) job.across = pool.take_part(best, repeats);
 }
 
+/// Whether elements are cast, and by what.
+enum class Casts : std::uint8_t {
+  none,
+  at_once,  ///< by the kernel that moves them
+  apart,    ///< in scratch memory, before or after
+};
+
 /// `next`, the loop in whose iterations a chain goes on, if a kernel does not pay for each of so
-/// short parts; else -1. A cast takes all that scratch memory holds, and its parameters do not
-/// differ along the chain.
-int find_parts(const Job& job, const Chain& chain, const Pool& pool, int next, bool cast) noexcept {
+/// short parts; else -1. A cast apart takes all that scratch memory holds, and its parameters do
+/// not differ along the chain.
+int find_parts(const Job& job, const Chain& chain, const Pool& pool, int next,
+               Casts casts) noexcept {
   if (next < 0 || pool.loops[next].valid < pool.loops[next].n) return -1;
-  const bool fits = cast ? pool.loops[next].ps == 0 && chain.loops[0].ps == 0
-                         : chain.n * job.dst_bytes < 2 * kLine;
+  const bool fits = casts == Casts::apart ? pool.loops[next].ps == 0 && chain.loops[0].ps == 0
+                                          : chain.n * job.dst_bytes < 2 * kLine;
   return fits ? next : -1;
 }
 
 /// How many rows, or columns, of `bytes` scratch memory holds beside what it holds of a cast.
-std::int64_t most_of_parts(std::int64_t bytes, bool cast) noexcept {
-  return cast ? std::min(kCastBytes / bytes, kMaxBlock) : kPartsBytes / bytes;
+std::int64_t most_of_parts(std::int64_t bytes, Casts casts) noexcept {
+  return casts == Casts::apart ? std::min(kCastBytes / bytes, kMaxBlock) : kPartsBytes / bytes;
 }
 
 /// Takes blocks beside the first, the nearest on the side that is not in scratch memory, until that
 /// holds what is worth a unit.
 void choose_parts_across(Job& job, Pool& pool) noexcept {
-  const std::int64_t block = job.a.n * job.b.n * job.dst_bytes;
+  const std::int64_t block = job.a.n * job.b.n * std::max(job.src_bytes, job.dst_bytes);
   if (job.a.block < job.a.n || job.b.block < job.b.n || 2 * block > kPartsBytes) return;
   const auto distance = job.parts == Parts::rows ? &Loop::is : &Loop::os;
   int nearest = -1;
@@ -188,19 +201,19 @@ void choose_parts_across(Job& job, Pool& pool) noexcept {
 }
 
 /// Columns that follow each other without a gap in short parts are made in scratch memory.
-bool choose_parts_of_columns(Job& job, Pool& pool, bool cast) noexcept {
+bool choose_parts_of_columns(Job& job, Pool& pool, Casts casts) noexcept {
   const std::int64_t most =
-      most_of_parts(job.b.n * std::max(job.src_bytes, job.dst_bytes), cast) / job.a.n;
+      most_of_parts(job.b.n * std::max(job.src_bytes, job.dst_bytes), casts) / job.a.n;
   if (!dense_columns(job) || job.a.valid < job.a.n || most == 0 ||
       job.b.n > longest_block(job, job.b))
     return false;
-  const int parts = find_parts(job, job.a, pool, pool.find_source(job.a.n * job.src_bytes), cast);
+  const int parts = find_parts(job, job.a, pool, pool.find_source(job.a.n * job.src_bytes), casts);
   if (parts < 0) return false;
   job.parts = Parts::columns;
   job.a.block = job.a.n * std::min(most, pool.loops[parts].n);
   job.b.block = job.b.n;
   append(job.a, pool.take(parts));
-  if (!cast && job.b.valid == job.b.n) choose_parts_across(job, pool);
+  if (casts != Casts::apart && job.b.valid == job.b.n) choose_parts_across(job, pool);
   return true;
 }
 
@@ -219,14 +232,15 @@ std::int64_t columns_with_gaps(int element, std::int64_t valid, const Loop& rows
 
 /// Short rows that follow each other without a gap in short parts are gathered in scratch memory;
 /// those with gaps stay where they are. `all` bytes are moved.
-bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, bool cast) noexcept {
+bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, Casts casts) noexcept {
   if (job.a.valid < job.a.n || job.b.valid < job.b.n) return false;
-  const std::int64_t columns = cast ? 0 : columns_with_gaps(job.src_bytes, job.a.n, job.b.loops[0]);
+  const std::int64_t columns =
+      casts != Casts::none ? 0 : columns_with_gaps(job.src_bytes, job.a.n, job.b.loops[0]);
   if (columns > 0) job.columns = columns;
   const std::int64_t rows =
-      most_of_parts(job.columns * std::max(job.src_bytes, job.dst_bytes), cast);
+      most_of_parts(job.columns * std::max(job.src_bytes, job.dst_bytes), casts);
   const int next = dense_rows(job) ? pool.find_destination(job.b.n * job.dst_bytes) : -1;
-  const int parts = find_parts(job, job.b, pool, next, cast);
+  const int parts = find_parts(job, job.b, pool, next, casts);
   if (columns == 0 && (parts < 0 || job.b.n > rows)) return false;
   job.a.block = job.a.n;
   job.b.block = std::min(job.b.n, rows);
@@ -239,12 +253,12 @@ bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, bool cast) noe
   const std::int64_t most = columns > 0 ? std::min(rows, kMaxBlock) : rows;
   job.b.block = job.b.n * std::clamp<std::int64_t>(most / job.b.n, 1, pool.loops[parts].n);
   append(job.b, pool.take(parts));
-  if (!cast && columns == 0) choose_parts_across(job, pool);
+  if (casts != Casts::apart && columns == 0) choose_parts_across(job, pool);
   return true;
 }
 
-void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, Bypass bypass,
-                      const Tuning& tuning) noexcept {
+void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, const CastMoves& moves,
+                      Bypass bypass, const Tuning& tuning) noexcept {
   const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::transpose;
   append(job.a, ia >= 0 ? pool.loops[ia] : kOneIteration);
@@ -252,8 +266,16 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, Bypass by
   pool.take(std::max(ia, ib));
   if (ia >= 0) pool.take(std::min(ia, ib));
   job.columns = job.a.n;
-  if (choose_parts_of_rows(job, pool, all, cast)) return;
-  if (choose_parts_of_columns(job, pool, cast)) return;
+  if (cast) job.move = find_cast_move(job, moves);
+  const bool quads = job.move == CastMove::interleave || job.move == CastMove::part;
+  if (!quads) job.move = CastMove::none;  // they have no parts
+  // Quads of so many pixels are moved as fast as those of more.
+  constexpr std::int64_t kManyPixels = 16;
+  if (!quads || (job.move == CastMove::part ? job.b.n : job.a.n) < kManyPixels) {
+    const Casts casts = quads ? Casts::at_once : cast ? Casts::apart : Casts::none;
+    if (choose_parts_of_rows(job, pool, all, casts) || choose_parts_of_columns(job, pool, casts))
+      return;
+  }
   grow_destination(job.b, pool, job.dst_bytes, kLine);
   // No kernel is fast where columns, or rows, follow each other in parts only: blocks of those that
   // do are repeated instead.
@@ -262,14 +284,18 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, Bypass by
   if (choose_transpose_blocks(job, all, cast, bypass, tuning)) choose_repeats(job, pool, all);
 }
 
-/// A kernel that casts and moves at once, if there is one for this job, which moves `all` bytes.
-void choose_cast_move(Job& job, const CastMoves& moves, std::int64_t all) noexcept {
+/// A kernel that casts and moves at once, if there is one for this job.
+void choose_cast_move(Job& job, Pool& pool, const CastMoves& moves) noexcept {
   constexpr std::int64_t kMostColumns = 4096;  // zero_bytes has as many
+  const std::int64_t all = bytes_of(job, pool) * job.a.n * job.b.n;
   const std::int64_t pixels =
       most_of_streams(all) / (job.a.n * std::max(job.src_bytes, job.dst_bytes)) / kLine * kLine;
   job.move = find_cast_move(job, moves);
   if (job.move == CastMove::none) return;
-  if (job.move == CastMove::transpose) return choose_blocks(job, 0, most_of_panels(all));
+  if (job.move == CastMove::transpose) {
+    choose_blocks(job, 0, most_of_panels(all));
+    return choose_repeats(job, pool, all);
+  }
   if (job.move == CastMove::runs) {
     const std::int64_t row = job.a.n * job.dst_bytes * job.across.n;
     job.b.block = std::clamp<std::int64_t>(most_of_streams(all) / row, 1, job.b.n);
@@ -278,6 +304,7 @@ void choose_cast_move(Job& job, const CastMoves& moves, std::int64_t all) noexce
   const bool rows = job.move == CastMove::interleave;
   job.a.block = rows ? std::min(job.a.n, kMostColumns) : job.a.n;
   job.b.block = rows ? job.b.n : std::min(job.b.n, pixels);  // planes are cut between lines
+  if (rows || job.move == CastMove::part) choose_repeats(job, pool, all);
 }
 
 void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
@@ -434,11 +461,11 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool c
     choose_copy(out, pool, ib, cast && !nest.fill, moves.runs != nullptr, alone);
   } else if (ib >= 0 && (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
                                      columns_with_gaps(out.src_bytes, 1, pool.loops[ib]) > 0))) {
-    choose_transpose(out, pool, ia, ib, cast, bypass, tuning);
+    choose_transpose(out, pool, ia, ib, cast, moves, bypass, tuning);
   } else {
     choose_strided(out, pool, ia, ib);
   }
-  if (cast && !nest.fill) choose_cast_move(out, moves, bytes_of(out, pool) * out.a.n * out.b.n);
+  if (cast && !nest.fill && out.parts == Parts::none) choose_cast_move(out, pool, moves);
   out.non_temporal = bypass >= Bypass::lines && out.kind == Kind::transpose &&
                      out.parts != Parts::columns;  // those are made in scratch memory
   choose_kernels(out, cast && !nest.fill);

@@ -40,7 +40,16 @@ struct Step {
 };
 
 /// Which of CastMoves a unit is, if any.
-enum class CastMove : std::uint8_t { none, split, spread, press, interleave, transpose, runs };
+enum class CastMove : std::uint8_t {
+  none,
+  split,
+  spread,
+  press,
+  interleave,
+  part,
+  transpose,
+  runs
+};
 
 /// What bypasses the caches of a transposition's results.
 enum class Bypass : std::uint8_t {

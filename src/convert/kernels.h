@@ -208,8 +208,10 @@ struct CastMoves {
   void (*spread)(const PixelRun&) = nullptr;
   /// n pixels of four floats; the first channels of each, one to four, as bytes without a gap.
   void (*press)(const float* src, Byte* dst, std::int64_t n, int channels) = nullptr;
-  /// n elements of each of four rows as floats, those of one column next to each other.
-  void (*interleave)(const Byte* const* rows, std::int64_t n, float* dst) = nullptr;
+  /// n elements of each of four rows, those of one column next to each other.
+  void (*interleave)(const Byte* const* rows, std::int64_t n, Byte* dst) = nullptr;
+  /// And back: n times four elements, a row for each of the four.
+  void (*part)(const Byte* src, std::int64_t n, Byte* const* rows) = nullptr;
   /// Element (a, b), an f32 at row(b) + 4 * a, becomes the byte at column(a) + b.
   void (*transpose)(const TransposeBlock&) = nullptr;
   /// Runs too short for a call each, which stay runs.

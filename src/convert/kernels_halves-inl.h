@@ -77,38 +77,19 @@ HWY_INLINE void store_widened(hn::Vec<HalvesTag<kRows> > v, Byte* to) {
   }
 }
 
-/// Columns of a tile of so many blocks of rows: those of whole lines of floats where registers are
-/// as long.
-template <int kB>
-inline constexpr std::int64_t kTileColumns = kB == 4 ? 2 * kHalves : kHalves;
+/// 16-bit elements as they are where floats have become them, else as floats.
+template <Fast kFrom, Writing kWriting, int kRows>
+HWY_INLINE void store_cast(hn::Vec<HalvesTag<kRows> > v, Byte* to) {
+  if constexpr (kFrom == Fast::f32) {
+    write<kWriting>(v, HalvesTag<kRows>(), to);
+  } else {
+    store_widened<kFrom, kWriting, kRows>(v, to);
+  }
+}
 
-/// So many columns of kB * kHalves rows.
+/// Eight columns of kB * kHalves rows.
 template <Fast kFrom, Fast kTo, Writing kWriting, int kB>
 HWY_INLINE void cast_tile(const Byte* from, std::int64_t distance, Byte* to, std::int64_t stride) {
-  const HalvesTag<kB> d;
-  const auto store = [&](auto v, std::int64_t column) HWY_ATTR {
-    if constexpr (kFrom == Fast::f32) {
-      write<kWriting>(v, d, to + column * stride);
-    } else {
-      store_widened<kFrom, kWriting, kB>(v, to + column * stride);
-    }
-  };
-#if HWY_TARGET <= HWY_AVX3
-  if constexpr (kB == 4) {
-    const auto load = [&](const Byte* p, const Byte* q) HWY_ATTR {
-      if constexpr (kFrom != Fast::f32) {
-        return load_halves(p, q);
-      } else {
-        const FloatTag df;
-        const auto cast = [&](const Byte* row) HWY_ATTR {
-          return narrow<kTo>(df, hn::LoadU(df, reinterpret_cast<const float*>(row)));
-        };
-        return hn::Combine(d, cast(q), cast(p)).raw;
-      }
-    };
-    return half_square<2, false>(EvenRows<kHalves>(from, distance), kTileColumns<kB>, load, store);
-  }
-#endif
   hn::Vec<HalvesTag<kB> > x[kHalves];
   EvenRows<kHalves> rows(from, distance);
   HWY_UNROLL(8)
@@ -119,17 +100,79 @@ HWY_INLINE void cast_tile(const Byte* from, std::int64_t distance, Byte* to, std
       x[k] = load_rows<2, kB>(rows, k);
     }
   }
-  shuffle_rows<kHalves>(d, x);
+  shuffle_rows<kHalves>(HalvesTag<kB>(), x);
   HWY_UNROLL(8)
-  for (int k = 0; k < kHalves; ++k) store(x[k], k);
+  for (int k = 0; k < kHalves; ++k) store_cast<kFrom, kWriting, kB>(x[k], to + k * stride);
 }
+
+#if HWY_TARGET <= HWY_AVX3
+/// The 16-bit elements of 16 columns from each of two places, cast if they are floats.
+template <Fast kFrom, Fast kTo>
+HWY_INLINE __m512i load_cast(const Byte* p, const Byte* q) {
+  if constexpr (kFrom != Fast::f32) {
+    return load_halves(p, q);
+  } else {
+    const FloatTag df;
+    const auto cast = [&](const Byte* from) HWY_ATTR {
+      return narrow<kTo>(df, hn::LoadU(df, reinterpret_cast<const float*>(from)));
+    };
+    return hn::Combine(HalvesTag<4>(), cast(q), cast(p)).raw;
+  }
+}
+
+/// 16 columns of 32 rows: whole lines of floats.
+template <Fast kFrom, Fast kTo, Writing kWriting>
+HWY_INLINE void cast_lines(const Byte* from, std::int64_t distance, Byte* to, std::int64_t stride) {
+  half_square<2, false>(
+      EvenRows<kHalves>(from, distance), 2 * kHalves,
+      [](const Byte* p, const Byte* q) HWY_ATTR { return load_cast<kFrom, kTo>(p, q); },
+      [&](auto v, std::int64_t i) HWY_ATTR { store_cast<kFrom, kWriting, 4>(v, to + i * stride); });
+}
+
+/// 32 columns of eight rows, which follow each other without a gap.
+template <Fast kFrom, Fast kTo, Writing kWriting>
+HWY_INLINE void cast_joined(const Byte* from, std::int64_t distance, Byte* to) {
+  constexpr std::int64_t kSource = sizeof(typename Stored<kFrom>::Type),
+                         kColumn = kHalves * sizeof(typename Stored<kTo>::Type);
+  using V = hn::Vec<HalvesTag<4> >;
+  V x[kHalves];
+  HWY_UNROLL(8)
+  for (int k = 0; k < kHalves; ++k, from += distance)
+    x[k] = V{load_cast<kFrom, kTo>(from, from + 2 * kHalves * kSource)};
+  shuffle_rows<kHalves>(HalvesTag<4>(), x);
+  // The 16 bytes g of x[k] are column g * kHalves + k.
+  HWY_UNROLL(2)
+  for (int k = 0; k < kHalves; k += 4) {
+    store_quarters(x[k].raw, x[k + 1].raw, x[k + 2].raw, x[k + 3].raw,
+                   [&](__m512i v, std::int64_t g) HWY_ATTR {
+                     store_cast<kFrom, kWriting, 4>(V{v}, to + (g * kHalves + k) * kColumn);
+                   });
+  }
+}
+#endif
 
 /// kB * kHalves rows of `columns` columns, a tile at least.
 template <Fast kFrom, Fast kTo, Writing kWriting, int kB>
 HWY_NOINLINE void cast_band(const Byte* from, std::int64_t distance, Byte* to, std::int64_t stride,
                             std::int64_t columns) {
   constexpr std::int64_t kSource = sizeof(typename Stored<kFrom>::Type);
-  in_steps<kTileColumns<kB> >(columns, [&](std::int64_t a) HWY_ATTR {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kB == 4) {
+    if (columns >= 2 * kHalves)
+      return in_steps<2 * kHalves>(columns, [&](std::int64_t a) HWY_ATTR {
+        cast_lines<kFrom, kTo, kWriting>(from + a * kSource, distance, to + a * stride, stride);
+      });
+  }
+  if constexpr (kB == 1) {
+    const bool dense =
+        stride == kHalves * static_cast<std::int64_t>(sizeof(typename Stored<kTo>::Type));
+    if (dense && columns >= 4 * kHalves)
+      return in_steps<4 * kHalves>(columns, [&](std::int64_t a) HWY_ATTR {
+        cast_joined<kFrom, kTo, kWriting>(from + a * kSource, distance, to + a * stride);
+      });
+  }
+#endif
+  in_steps<kHalves>(columns, [&](std::int64_t a) HWY_ATTR {
     cast_tile<kFrom, kTo, kWriting, kB>(from + a * kSource, distance, to + a * stride, stride);
   });
 }
@@ -174,7 +217,7 @@ void cast_bands(const TransposeBlock& t, std::int64_t a, std::int64_t na) {
 
 template <Fast kFrom, Fast kTo, Writing kWriting, int kB>
 void cast_tiles(const TransposeBlock& t) {
-  if (t.nb < kB * kHalves || t.na < kTileColumns<kB>) {
+  if (t.nb < kB * kHalves || t.na < kHalves) {
     if constexpr (kB > 1) {
       return cast_tiles<kFrom, kTo, kWriting, kB / 2>(t);
     } else {

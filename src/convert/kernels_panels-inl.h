@@ -111,19 +111,26 @@ HWY_INLINE void load_lines(const Rows& rows, __m512i& a, __m512i& b, __m512i& c,
   }
 }
 
-/// Four columns, of which each register has 16 bytes of all.
+/// Four columns, of which each register has 16 bytes of all; store(v, i) is column i.
+template <class Store>
+HWY_INLINE void store_quarters(__m512i p, __m512i q, __m512i r, __m512i s, const Store& store) {
+  const __m512i even0 = _mm512_shuffle_i32x4(p, q, 0x88), odd0 = _mm512_shuffle_i32x4(p, q, 0xdd),
+                even1 = _mm512_shuffle_i32x4(r, s, 0x88), odd1 = _mm512_shuffle_i32x4(r, s, 0xdd);
+  store(_mm512_shuffle_i32x4(even0, even1, 0x88), 0);
+  store(_mm512_shuffle_i32x4(odd0, odd1, 0x88), 1);
+  store(_mm512_shuffle_i32x4(even0, even1, 0xdd), 2);
+  store(_mm512_shuffle_i32x4(odd0, odd1, 0xdd), 3);
+  asm("" ::: "memory");  // stores between shuffles: compilers would put all of them at the end
+}
+
 template <Writing kWriting>
 HWY_INLINE void store_lines(__m512i p, __m512i q, __m512i r, __m512i s, Byte* to,
                             std::int64_t stride) {
   const TileTag<16, 4> d;
   using V = hn::Vec<decltype(d)>;
-  const __m512i even0 = _mm512_shuffle_i32x4(p, q, 0x88), odd0 = _mm512_shuffle_i32x4(p, q, 0xdd),
-                even1 = _mm512_shuffle_i32x4(r, s, 0x88), odd1 = _mm512_shuffle_i32x4(r, s, 0xdd);
-  write<kWriting>(V{_mm512_shuffle_i32x4(even0, even1, 0x88)}, d, to);
-  write<kWriting>(V{_mm512_shuffle_i32x4(odd0, odd1, 0x88)}, d, to + stride);
-  write<kWriting>(V{_mm512_shuffle_i32x4(even0, even1, 0xdd)}, d, to + 2 * stride);
-  write<kWriting>(V{_mm512_shuffle_i32x4(odd0, odd1, 0xdd)}, d, to + 3 * stride);
-  asm("" ::: "memory");  // stores between shuffles: compilers would put all of them at the end
+  store_quarters(p, q, r, s, [&](__m512i v, std::int64_t i) HWY_ATTR {
+    write<kWriting>(V{v}, d, to + i * stride);
+  });
 }
 #endif
 

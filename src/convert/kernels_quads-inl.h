@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Casts from and to quads, four floats of one pixel next to each other, in one step.
+// Casts from and to quads, four elements of one pixel next to each other, in one step.
 #if defined(STOWAGE_CONVERT_QUADS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef STOWAGE_CONVERT_QUADS_INL_H
 #undef STOWAGE_CONVERT_QUADS_INL_H
@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "convert/kernels_cast-inl.h"
+#include "convert/kernels_halves-inl.h"
 #include "convert/kernels_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -90,13 +91,121 @@ void press_quads(const float* from, Byte* to, std::int64_t n, int channels) {
   }
 }
 
+/// Pixels of a step between rows and quads of 16-bit elements, and of one register of quads.
+inline constexpr std::int64_t kQuadStep = 32, kQuads = kQuadStep / 4;
+
+/// The order that makes kQuads quads of as many elements of each row, or, `back`, these of those.
+HWY_INLINE __m512i order_of_quads(bool back) {
+  alignas(64) std::uint16_t order[kQuadStep];
+  for (std::int64_t pixel = 0; pixel < kQuads; ++pixel) {
+    for (std::int64_t row = 0; row < 4; ++row) {
+      const std::int64_t quad = 4 * pixel + row, element = kQuads * row + pixel;
+      order[back ? element : quad] = static_cast<std::uint16_t>(back ? quad : element);
+    }
+  }
+  return _mm512_load_si512(order);
+}
+
+/// The first bits, one for each of n lanes.
+constexpr std::uint64_t first_lanes(std::int64_t n) {
+  return n <= 0 ? 0 : n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
+}
+
+/// As load_cast of n elements that follow each other; zeros behind them.
+template <Fast kFrom, Fast kTo>
+HWY_INLINE __m512i load_first(const Byte* p, std::int64_t n) {
+  if constexpr (kFrom != Fast::f32) {
+    return _mm512_maskz_loadu_epi16(static_cast<__mmask32>(first_lanes(n)), p);
+  } else {
+    const FloatTag df;
+    const auto cast = [&](std::int64_t i) HWY_ATTR {
+      const auto lanes = static_cast<__mmask16>(first_lanes(n - i));
+      return narrow<kTo>(df, FloatVec{_mm512_maskz_loadu_ps(lanes, p + 4 * i)});
+    };
+    return hn::Combine(HalvesTag<4>(), cast(16), cast(0)).raw;
+  }
+}
+
+/// As store_cast of the first n elements.
+template <Fast kFrom>
+HWY_INLINE void store_first(__m512i v, Byte* to, std::int64_t n) {
+  if constexpr (kFrom == Fast::f32) {
+    _mm512_mask_storeu_epi16(to, static_cast<__mmask32>(first_lanes(n)), v);
+  } else {
+    const FloatTag df;
+    const HalvesTag<2> half;
+    const auto store = [&](auto part, std::int64_t i) HWY_ATTR {
+      _mm512_mask_storeu_ps(to + 4 * i, static_cast<__mmask16>(first_lanes(n - i)),
+                            widen<kFrom>(df, part).raw);
+    };
+    const hn::Vec<HalvesTag<4> > all{v};
+    store(hn::LowerHalf(half, all), 0);
+    store(hn::UpperHalf(half, all), 16);
+  }
+}
+
+/// n elements of each of four rows, cast, into quads.
+template <Fast kFrom, Fast kTo>
+void join_quads(const Byte* const* rows, std::int64_t n, Byte* to) {
+  constexpr std::int64_t kSource = sizeof(typename Stored<kFrom>::Type),
+                         kQuad = 4 * sizeof(typename Stored<kTo>::Type);
+  const Byte *const p = rows[0], *const q = rows[1], *const r = rows[2], *const s = rows[3];
+  const __m512i order = order_of_quads(false);
+  const auto move = [&](const auto& load, const auto& store) HWY_ATTR {
+    store_quarters(load(p), load(q), load(r), load(s), [&](__m512i v, std::int64_t g) HWY_ATTR {
+      store(_mm512_permutexvar_epi16(order, v), g * kQuads);
+    });
+  };
+  const auto whole = [&](std::int64_t i) HWY_ATTR {
+    move(
+        [&](const Byte* row) HWY_ATTR {
+          return load_cast<kFrom, kTo>(row + i * kSource, row + (i + kQuadStep / 2) * kSource);
+        },
+        [&](__m512i v, std::int64_t at) HWY_ATTR {
+          store_cast<kFrom, Writing::plain, 4>(hn::Vec<HalvesTag<4> >{v}, to + (i + at) * kQuad);
+        });
+  };
+  if (n >= kQuadStep) return in_steps<kQuadStep>(n, whole);
+  move([&](const Byte* row) HWY_ATTR { return load_first<kFrom, kTo>(row, n); },
+       [&](__m512i v, std::int64_t at)
+           HWY_ATTR { store_first<kFrom>(v, to + at * kQuad, 4 * (n - at)); });
+}
+
+/// And back, to four rows.
+template <Fast kFrom, Fast kTo>
+void part_quads(const Byte* from, std::int64_t n, Byte* const* rows) {
+  constexpr std::int64_t kQuad = 4 * sizeof(typename Stored<kFrom>::Type),
+                         kResult = sizeof(typename Stored<kTo>::Type);
+  const __m512i order = order_of_quads(true);
+  const auto move = [&](const auto& load, const auto& store) HWY_ATTR {
+    const auto quads = [&](std::int64_t g)
+                           HWY_ATTR { return _mm512_permutexvar_epi16(order, load(g * kQuads)); };
+    store_quarters(quads(0), quads(1), quads(2), quads(3), store);
+  };
+  const auto whole = [&](std::int64_t i) HWY_ATTR {
+    move(
+        [&](std::int64_t at) HWY_ATTR {
+          const Byte* const p = from + (i + at) * kQuad;
+          return load_cast<kFrom, kTo>(p, p + kQuads / 2 * kQuad);
+        },
+        [&](__m512i v, std::int64_t row) HWY_ATTR {
+          store_cast<kFrom, Writing::plain, 4>(hn::Vec<HalvesTag<4> >{v}, rows[row] + i * kResult);
+        });
+  };
+  if (n >= kQuadStep) return in_steps<kQuadStep>(n, whole);
+  move([&](std::int64_t at)
+           HWY_ATTR { return load_first<kFrom, kTo>(from + at * kQuad, 4 * (n - at)); },
+       [&](__m512i v, std::int64_t row) HWY_ATTR { store_first<kFrom>(v, rows[row], n); });
+}
+
 #endif
 
 #if HWY_TARGET <= HWY_AVX2
 
 /// n elements of each of four rows into quads.
 template <Fast kType>
-void interleave_quads(const Byte* const* rows, std::int64_t n, float* to) {
+void interleave_quads(const Byte* const* rows, std::int64_t n, Byte* result) {
+  auto* to = reinterpret_cast<float*>(result);
   using T = typename Stored<kType>::Type;
   using Unsigned = hwy::MakeUnsigned<T>;
   constexpr std::int64_t kStep = 16 / sizeof(T);
@@ -140,10 +249,12 @@ void interleave_quads(const Byte* const* rows, std::int64_t n, float* to) {
                           put(hn::InterleaveLower(pairs, high0, high1), at + 2 * kStep);
                           put(hn::InterleaveUpper(pairs, high0, high1), at + 3 * kStep);
                         };
-  const Byte *p = rows[0], *q = rows[1], *r = rows[2], *s = rows[3];
-  for (; n >= kStep; n -= kStep, p += 16, q += 16, r += 16, s += 16, to += 4 * kStep)
-    move(p, q, r, s, to);
-  if (n == 0) return;
+  const Byte *const p = rows[0], *const q = rows[1], *const r = rows[2], *const s = rows[3];
+  if (n >= kStep)
+    return in_steps<kStep>(n, [&](std::int64_t i) HWY_ATTR {
+      const std::int64_t at = i * static_cast<std::int64_t>(sizeof(T));
+      move(p + at, q + at, r + at, s + at, to + 4 * i);
+    });
   Byte copies[4][16] = {};
   float last[4 * kStep];
   copy_four(p, q, r, s, static_cast<std::size_t>(n) * sizeof(T), copies);

@@ -251,14 +251,29 @@ void UnitRunner::gather_crowded_rows() noexcept {
   block_.copied = true;
 }
 
+/// A block that is not cast or cast by what moves it.
+void UnitRunner::transpose_block() noexcept {
+  if (job_.move == CastMove::interleave) {
+    const Byte* const rows[] = {block_.row(0), block_.row(1), block_.row(2), block_.row(3)};
+    cast_.moves().interleave(rows, block_.na, block_.column(0));
+  } else if (job_.move == CastMove::part) {
+    Byte* const rows[] = {block_.column(0), block_.column(1), block_.column(2), block_.column(3)};
+    cast_.moves().part(block_.row(0), block_.nb, rows);
+  } else if (job_.move == CastMove::transpose) {
+    cast_.moves().transpose(block_);
+  } else {
+    transpose_bytes(block_, job_.dst_bytes);
+  }
+}
+
 /// One block after the other, by rows and columns that are located.
 void UnitRunner::transpose_blocks(std::int64_t next_is, std::int64_t next_os) noexcept {
   const std::int64_t located = block_.col_stride == 0 ? job_.a.n : 1;
-  transpose_bytes(block_, job_.dst_bytes);
+  transpose_block();
   for (std::int64_t k = 1; k < job_.across.n; ++k) {
     rows_[0] += next_is;
     for (std::int64_t a = 0; a < located; ++a) columns_[a] += next_os;
-    transpose_bytes(block_, job_.dst_bytes);
+    transpose_block();
   }
 }
 
@@ -282,27 +297,27 @@ void UnitRunner::transpose_parts(const Unit& unit, std::int64_t na, std::int64_t
   const bool spare = job_.columns > job_.a.n, wide = spare && room_for_gaps(unit, nb),
              gather = job_.parts == Parts::rows && (wide || !spare),
              to_scratch = job_.parts == Parts::columns;
-  const std::int64_t block = job_.a.block * nb * job_.dst_bytes;
+  const std::int64_t block = job_.a.block * nb;
   locate_parts(unit, na, nb, gather, scratch_, scratch_);
   read_zeros_without_source(nb);
   if (wide) add_spare_columns();
-  transpose_blocks(gather ? block : job_.across.is, to_scratch ? block : job_.across.os);
+  transpose_blocks(gather ? block * job_.src_bytes : job_.across.is,
+                   to_scratch ? block * job_.dst_bytes : job_.across.os);
   if (to_scratch) copy_parts_of_columns(unit, na, scratch_);
 }
 
 void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
-  if (is_cast_ && job_.parts != Parts::none) return cast_parts(unit, na, nb);
+  const bool at_once = job_.move == CastMove::interleave || job_.move == CastMove::part ||
+                       job_.move == CastMove::transpose;
+  if (is_cast_ && !at_once && job_.parts != Parts::none) return cast_parts(unit, na, nb);
   if (job_.parts != Parts::none || job_.columns > job_.a.n) return transpose_parts(unit, na, nb);
   locate(unit, na, nb, false);
   block_.nb = nb;
   if (job_.move == CastMove::split) {
     split(unit);
-  } else if (job_.move == CastMove::interleave) {
+  } else if (at_once) {
     read_zeros_without_source(nb);
-    const Byte* const rows[] = {block_.row(0), block_.row(1), block_.row(2), block_.row(3)};
-    cast_.moves().interleave(rows, block_.na, reinterpret_cast<float*>(block_.column(0)));
-  } else if (job_.move == CastMove::transpose) {
-    cast_.moves().transpose(block_);
+    transpose_blocks(job_.across.is, job_.across.os);
   } else if (is_cast_ && job_.src_bytes <= job_.dst_bytes) {
     transpose_then_cast(unit);
   } else if (is_cast_) {

@@ -40,6 +40,7 @@ class UnitRunner {
  private:
   void copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+  void transpose_block() noexcept;
   void transpose_blocks(std::int64_t next_is, std::int64_t next_os) noexcept;
   void transpose_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
