@@ -266,16 +266,15 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, const Cas
   pool.take(std::max(ia, ib));
   if (ia >= 0) pool.take(std::min(ia, ib));
   job.columns = job.a.n;
-  if (cast) job.move = find_cast_move(job, moves);
-  const bool quads = job.move == CastMove::interleave || job.move == CastMove::part;
-  if (!quads) job.move = CastMove::none;  // they have no parts
   // Quads of so many pixels are moved as fast as those of more.
-  constexpr std::int64_t kManyPixels = 16;
-  if (!quads || (job.move == CastMove::part ? job.b.n : job.a.n) < kManyPixels) {
-    const Casts casts = quads ? Casts::at_once : cast ? Casts::apart : Casts::none;
-    if (choose_parts_of_rows(job, pool, all, casts) || choose_parts_of_columns(job, pool, casts))
-      return;
-  }
+  constexpr std::int64_t kManyColumns = 24, kManyRows = 32;
+  if (cast) job.move = find_cast_move(job, moves);
+  const bool interleave = job.move == CastMove::interleave, part = job.move == CastMove::part;
+  if ((interleave && job.a.n >= kManyColumns) || (part && job.b.n >= kManyRows)) return;
+  if (!interleave && !part) job.move = CastMove::none;  // in scratch memory
+  const Casts casts = interleave || part ? Casts::at_once : cast ? Casts::apart : Casts::none;
+  if (choose_parts_of_rows(job, pool, all, casts) || choose_parts_of_columns(job, pool, casts))
+    return;
   grow_destination(job.b, pool, job.dst_bytes, kLine);
   // No kernel is fast where columns, or rows, follow each other in parts only: blocks of those that
   // do are repeated instead.

@@ -51,6 +51,11 @@ enum class CastMove : std::uint8_t {
   runs
 };
 
+/// Whether it moves blocks of rows and columns as kernels without a cast do.
+constexpr bool moves_blocks(CastMove move) {
+  return move == CastMove::interleave || move == CastMove::part || move == CastMove::transpose;
+}
+
 /// What bypasses the caches of a transposition's results.
 enum class Bypass : std::uint8_t {
   none,

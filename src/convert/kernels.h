@@ -212,7 +212,7 @@ struct CastMoves {
   void (*interleave)(const Byte* const* rows, std::int64_t n, Byte* dst) = nullptr;
   /// And back: n times four elements, a row for each of the four.
   void (*part)(const Byte* src, std::int64_t n, Byte* const* rows) = nullptr;
-  /// Element (a, b), an f32 at row(b) + 4 * a, becomes the byte at column(a) + b.
+  /// Element (a, b) of row(b) becomes that of column(a); rows and columns are at equal distances.
   void (*transpose)(const TransposeBlock&) = nullptr;
   /// Runs too short for a call each, which stay runs.
   void (*runs)(const CastRuns&) = nullptr;

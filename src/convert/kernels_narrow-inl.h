@@ -57,7 +57,7 @@ HWY_NOINLINE void words_of_rows(Place from, std::int64_t n, std::int64_t columns
   }
 }
 
-/// Element (a, b) is cast from row(b) + 4 * a to column(a) + b.
+/// Element (a, b) is cast from row(b) + 4 * a to column(a) + b, both at equal distances.
 template <Fast kType>
 void narrow_transposed(const TransposeBlock& t) {
   using T = typename Stored<kType>::Type;
@@ -68,12 +68,10 @@ void narrow_transposed(const TransposeBlock& t) {
   // until every store before them has left for the cache.
   TransposeBlock moved = t;
   moved.rows = &first;
-  moved.row_offset = 0;
+  moved.cols = &column;
   moved.src_end = words + sizeof words;
   const auto cast = [&](std::int64_t a, std::int64_t b, std::int64_t n) HWY_ATTR {
-    if (t.row_stride != 0)
-      return words_of_rows<T>(EvenPlace<1>{t.row(b) + 4 * a, t.row_stride}, n, moved.na, words);
-    words_of_rows<T>(AnyPlace<1>{t.rows + b, t.row_offset + 4 * a}, n, moved.na, words);
+    words_of_rows<T>(EvenPlace<1>{t.row(b) + 4 * a, t.row_stride}, n, moved.na, words);
   };
   const auto move = [&](std::int64_t a, std::int64_t b) HWY_ATTR {
     const std::int64_t na = std::min(kPieceColumns, t.na - a), nb = std::min(kPieceRows, t.nb - b),
@@ -81,16 +79,10 @@ void narrow_transposed(const TransposeBlock& t) {
     moved.na = na;
     moved.nb = whole;
     moved.row_stride = pitch;
-    if (t.col_stride != 0) {
-      column = t.column(a) + b;
-      moved.cols = &column;
-    } else {
-      moved.cols = t.cols + a;
-      moved.col_offset = t.col_offset + b;
-    }
+    column = t.column(a) + b;
     cast(a, b, whole);
     if constexpr (kBlocks == 4) {  // as `bands` would, without its 20 ns of choosing
-      if (nb == kPieceRows && na >= kLineColumns<4> && t.col_stride != 0) {
+      if (nb == kPieceRows && na >= kLineColumns<4>) {
         const EvenPlace<4> from{words, pitch};
         return t.tuning->prefetch_for_write
                    ? along_columns<4, Writing::ahead, true>(from, column, na, t.col_stride)
@@ -110,7 +102,7 @@ void narrow_transposed(const TransposeBlock& t) {
     for (std::int64_t k = 0; k < na; ++k)
       std::memcpy(moved.column(k), words + 4 * k, static_cast<std::size_t>(nb));
   };
-  if (t.row_stride == 0 || t.row_stride > t.col_stride) {
+  if (t.row_stride > t.col_stride) {
     for (std::int64_t b = 0; b < t.nb; b += kPieceRows) {
       for (std::int64_t a = 0; a < t.na; a += kPieceColumns) move(a, b);
     }

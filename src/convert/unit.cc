@@ -307,24 +307,18 @@ void UnitRunner::transpose_parts(const Unit& unit, std::int64_t na, std::int64_t
 }
 
 void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
-  const bool at_once = job_.move == CastMove::interleave || job_.move == CastMove::part ||
-                       job_.move == CastMove::transpose;
-  if (is_cast_ && !at_once && job_.parts != Parts::none) return cast_parts(unit, na, nb);
+  const bool apart = is_cast_ && !moves_blocks(job_.move);
+  if (apart && job_.parts != Parts::none) return cast_parts(unit, na, nb);
   if (job_.parts != Parts::none || job_.columns > job_.a.n) return transpose_parts(unit, na, nb);
   locate(unit, na, nb, false);
   block_.nb = nb;
   if (job_.move == CastMove::split) {
     split(unit);
-  } else if (at_once) {
-    read_zeros_without_source(nb);
-    transpose_blocks(job_.across.is, job_.across.os);
-  } else if (is_cast_ && job_.src_bytes <= job_.dst_bytes) {
-    transpose_then_cast(unit);
-  } else if (is_cast_) {
-    cast_then_transpose(unit);
+  } else if (apart) {
+    job_.src_bytes <= job_.dst_bytes ? transpose_then_cast(unit) : cast_then_transpose(unit);
   } else {
     read_zeros_without_source(nb);
-    if (job_.across.n == 1) gather_crowded_rows();
+    if (job_.across.n == 1 && !is_cast_) gather_crowded_rows();
     transpose_blocks(job_.across.is, job_.across.os);
   }
   for (std::int64_t a = block_.na; a < na; ++a) {
