@@ -5,7 +5,8 @@ namespace stowage::bench {
 namespace {
 
 constexpr std::string_view kNchw = "n c h w", kNhwc = "n h w c", k4c = "n c/4 h w c%4",
-                           k8c = "n c/8 h w c%8", k16c = "n c/16 h w c%16";
+                           k8c = "n c/8 h w c%8", k16c = "n c/16 h w c%16",
+                           kImage = "y:(n h) x:(c/4 w) lane:c%4";
 
 Shape image(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
   return {"nchw", {n, c, h, w}};
@@ -43,8 +44,11 @@ std::vector<Case> goals() {
       {"nhwc u8 - 4c f32 3x640x640", kNhwc, k4c, image(1, 3, 640, 640), u8, f32, 0},
       {"f16-f32 nchw-4c 30x113x111", kNchw, k4c, image(1, 30, 113, 111), f16, f32, 0},
       {"f32-u8 4c-nhwc 3x640x640", k4c, kNhwc, image(1, 3, 640, 640), f32, u8, 0},
-      {"nchw-image 64x112x112", kNchw, "y:(n h) x:(c/4 w) lane:c%4", image(1, 64, 112, 112), f32,
-       f32, 0.8},
+      {"f32-f16 nchw-nhwc 64x112x112", kNchw, kNhwc, image(1, 64, 112, 112), f32, f16, 0},
+      {"f16-f32 nhwc-nchw 64x112x112", kNhwc, kNchw, image(1, 64, 112, 112), f16, f32, 0},
+      {"f32-f16 nchw-image 64x112x112", kNchw, kImage, image(1, 64, 112, 112), f32, f16, 0},
+      {"f16-f32 image-nchw 64x112x112", kImage, kNchw, image(1, 64, 112, 112), f16, f32, 0},
+      {"nchw-image 64x112x112", kNchw, kImage, image(1, 64, 112, 112), f32, f32, 0.8},
   };
 }
 

@@ -44,7 +44,7 @@ bool fits_part(const Job& job) noexcept {
 /// Rows and columns, neither of them few; of 16-bit elements also those that fill tiles of eight.
 bool fits_transpose(const Job& job) noexcept {
   constexpr std::int64_t kLeast = 32, kTile = 8;
-  const std::int64_t fewer = std::min(job.a.n, job.b.n);
+  const std::int64_t fewer = std::min(job.a.valid, job.b.n);
   const bool tiles = std::min(job.src_bytes, job.dst_bytes) == 2 && fewer % kTile == 0;
   return job.b.valid == job.b.n && (tiles || fewer >= kLeast);
 }

@@ -103,6 +103,36 @@ TEST(ConvertCastMoves, RowsIntoQuads) {
   }
 }
 
+// Blocks whose last one would be a sliver; columns that are mostly tails; stores that bypass the
+// caches.
+TEST(ConvertCastMoves, HalvesOfManyRows) {
+  Random random(38);
+  ThreadPool pool(3);
+  const auto expect = [&](const Case& c, const Options& options) {
+    for (const std::int64_t target : conversion::instruction_sets()) {
+      conversion::use_instruction_set(target);
+      EXPECT_EQ(difference(c, random, random() % 2 ? &pool : nullptr, options), "") << target;
+    }
+    conversion::use_instruction_set(0);
+  };
+  for (const std::int64_t c : {64, 128, 129, 135, 136, 257}) {
+    const Shape shape("nchw", {1, c, 32, 33});
+    for (const std::size_t huge_from : {std::size_t{1000}, std::size_t{1} << 30}) {
+      const Options options{.huge_from = huge_from};
+      for (const auto& [src, dst] :
+           {std::pair(DType::f32, DType::f16), std::pair(DType::bf16, DType::f32)}) {
+        expect({"n c h w", "n h w c", shape, src, dst, {}, {}, {}}, options);
+        expect({"n h w c", "n c h w", shape, src, dst, {}, {}, {}}, options);
+      }
+    }
+  }
+  for (const char* planes : {"n c~8 h w", "n c~64 h w"}) {
+    const Shape shape("nchw", {2, 3, 24, 30});
+    expect({"n h w c", planes, shape, DType::f32, DType::f16, {}, {}, {}}, {});
+    expect({"n h w c", planes, shape, DType::f16, DType::f32, {}, {}, {}}, {});
+  }
+}
+
 // Quads next to each other and in images, whose rows are long enough to be moved one by one or not.
 TEST(ConvertCastMoves, QuadsOfHalves) {
   Random random(37);

@@ -459,7 +459,7 @@ std::string Program::explain() const {
                  : text(job.src_bytes, job.src_bytes == 1 ? " byte" : " bytes", ", written as ",
                         job.dst_bytes),
              job.dst_bytes == 1 ? " byte" : " bytes");
-    if (transposed && job.transpose->name == "transpose") {
+    if (transposed && job.transpose->name == "transpose" && !moves_blocks(job.move)) {
       out += text("; ", order_of(job, tuning_),
                   job.walk != Walk::pieces && tuning_.prefetch_for_write
                       ? ", lines asked for before they are written"

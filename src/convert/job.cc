@@ -283,6 +283,14 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, const Cas
   if (choose_transpose_blocks(job, all, cast, bypass, tuning)) choose_repeats(job, pool, all);
 }
 
+/// The last block has no fewer rows or columns than a tile, of which each would be moved by itself.
+void leave_no_sliver(Chain& chain) noexcept {
+  constexpr std::int64_t kTile = 8;
+  const std::int64_t rest = chain.n % chain.block;
+  if (rest == 0 || rest >= kTile) return;
+  chain.block = round_up(ceil_div(chain.n, chain.n / chain.block + 1), 2 * kTile);
+}
+
 /// A kernel that casts and moves at once, if there is one for this job.
 void choose_cast_move(Job& job, Pool& pool, const CastMoves& moves) noexcept {
   constexpr std::int64_t kMostColumns = 4096;  // zero_bytes has as many
@@ -293,6 +301,8 @@ void choose_cast_move(Job& job, Pool& pool, const CastMoves& moves) noexcept {
   if (job.move == CastMove::none) return;
   if (job.move == CastMove::transpose) {
     choose_blocks(job, 0, most_of_panels(all));
+    leave_no_sliver(job.a);
+    leave_no_sliver(job.b);
     return choose_repeats(job, pool, all);
   }
   if (job.move == CastMove::runs) {
@@ -465,8 +475,10 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool c
     choose_strided(out, pool, ia, ib);
   }
   if (cast && !nest.fill && out.parts == Parts::none) choose_cast_move(out, pool, moves);
+  // Quads, and columns made in scratch memory, have no such stores.
   out.non_temporal = bypass >= Bypass::lines && out.kind == Kind::transpose &&
-                     out.parts != Parts::columns;  // those are made in scratch memory
+                     out.parts != Parts::columns && out.move != CastMove::interleave &&
+                     out.move != CastMove::part;
   choose_kernels(out, cast && !nest.fill);
   order_steps(out, pool);
 }

@@ -91,25 +91,22 @@ constexpr OfCasts<CastMoves> cast_moves() {
   at(Fast::f32, Fast::u8).transpose = narrow_transposed<Fast::u8>;
   at(Fast::f32, Fast::i8).transpose = narrow_transposed<Fast::i8>;
 #endif
-#if HWY_TARGET <= HWY_AVX3
-  at(Fast::u8, Fast::f32).spread = spread_pixels;
-  at(Fast::f32, Fast::u8).press = press_quads<Fast::u8>;
-  at(Fast::f32, Fast::i8).press = press_quads<Fast::i8>;
-#endif
 #if HWY_TARGET <= HWY_AVX2
-#if HWY_TARGET <= HWY_AVX3
-  with_each<Fast::f32, Fast::f16, Fast::bf16>([&]<Fast kFrom, Fast kTo>() {
-    at(kFrom, kTo).interleave = join_quads<kFrom, kTo>;
-    at(kFrom, kTo).part = part_quads<kFrom, kTo>;
-  });
-#else
   at(Fast::f16, Fast::f32).interleave = interleave_quads<Fast::f16>;
   at(Fast::bf16, Fast::f32).interleave = interleave_quads<Fast::bf16>;
-#endif
   at(Fast::u8, Fast::f32).interleave = interleave_quads<Fast::u8>;
   at(Fast::i8, Fast::f32).interleave = interleave_quads<Fast::i8>;
   at(Fast::u16, Fast::f32).interleave = interleave_quads<Fast::u16>;
   at(Fast::i16, Fast::f32).interleave = interleave_quads<Fast::i16>;
+#endif
+#if HWY_TARGET <= HWY_AVX3
+  at(Fast::u8, Fast::f32).spread = spread_pixels;
+  at(Fast::f32, Fast::u8).press = press_quads<Fast::u8>;
+  at(Fast::f32, Fast::i8).press = press_quads<Fast::i8>;
+  with_each<Fast::f32, Fast::f16, Fast::bf16>([&]<Fast kFrom, Fast kTo>() {
+    at(kFrom, kTo).interleave = join_quads<kFrom, kTo>;
+    at(kFrom, kTo).part = part_quads<kFrom, kTo>;
+  });
 #endif
   return all;
 }

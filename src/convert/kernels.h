@@ -210,8 +210,9 @@ struct CastMoves {
   void (*press)(const float* src, Byte* dst, std::int64_t n, int channels) = nullptr;
   /// n elements of each of four rows, those of one column next to each other.
   void (*interleave)(const Byte* const* rows, std::int64_t n, Byte* dst) = nullptr;
-  /// And back: n times four elements, a row for each of the four.
-  void (*part)(const Byte* src, std::int64_t n, Byte* const* rows) = nullptr;
+  /// And back: n times four elements, a row for each of the four, whose next lines are prefetched
+  /// for write or not.
+  void (*part)(const Byte* src, std::int64_t n, Byte* const* rows, bool ahead) = nullptr;
   /// Element (a, b) of row(b) becomes that of column(a); rows and columns are at equal distances.
   void (*transpose)(const TransposeBlock&) = nullptr;
   /// Runs too short for a call each, which stay runs.

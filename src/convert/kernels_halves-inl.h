@@ -201,18 +201,22 @@ template <Fast kFrom, Fast kTo, Writing kWriting, int kB>
 void cast_bands(const TransposeBlock& t, std::int64_t a, std::int64_t na) {
   constexpr std::int64_t kSource = sizeof(typename Stored<kFrom>::Type),
                          kResult = sizeof(typename Stored<kTo>::Type), kRows = kB * kHalves;
-  const auto band = [&](std::int64_t b, auto blocks) HWY_ATTR {
-    cast_band<kFrom, kTo, kWriting, blocks()>(t.row(b) + a * kSource, t.row_stride,
-                                              t.column(a) + b * kResult, t.col_stride, na);
+  const auto band = [&](std::int64_t b, auto blocks, auto writing) HWY_ATTR {
+    cast_band<kFrom, kTo, writing(), blocks()>(t.row(b) + a * kSource, t.row_stride,
+                                               t.column(a) + b * kResult, t.col_stride, na);
   };
+  constexpr std::integral_constant<int, kB> whole;
+  constexpr std::integral_constant<Writing, kWriting> ahead;
   std::int64_t b = 0;
-  for (; b + kRows <= t.nb; b += kRows) band(b, std::integral_constant<int, kB>());
+  for (; b + kRows < t.nb; b += kRows) band(b, whole, ahead);
+  const auto last = [&](auto blocks) HWY_ATTR {
+    constexpr Writing kLast = kWriting == Writing::stream ? kWriting : Writing::plain;
+    band(t.nb - blocks() * kHalves, blocks, std::integral_constant<Writing, kLast>());
+  };
   const std::int64_t rest = t.nb - b;
-  if (rest == 0) return;
-  if (rest <= kHalves) return band(t.nb - kHalves, std::integral_constant<int, 1>());
-  if (rest <= 2 * kHalves)
-    return band(t.nb - 2 * kHalves, std::integral_constant<int, std::min(kB, 2)>());
-  band(t.nb - kRows, std::integral_constant<int, kB>());
+  if (rest <= kHalves) return last(std::integral_constant<int, 1>());
+  if (rest <= 2 * kHalves) return last(std::integral_constant<int, std::min(kB, 2)>());
+  last(whole);
 }
 
 template <Fast kFrom, Fast kTo, Writing kWriting, int kB>
@@ -236,8 +240,11 @@ void cast_tiles(const TransposeBlock& t) {
 /// Element (a, b) is cast from row(b) to column(a), both at equal distances.
 template <Fast kFrom, Fast kTo>
 void cast_transposed(const TransposeBlock& t) {
-  // Lines that the L2 holds are there when they are written.
-  if (t.size != Size::tiny && t.tuning->prefetch_for_write)
+  // Stores of whole lines that the L2 holds wait for none of them.
+  const bool wait = t.size != Size::tiny || t.col_stride % kLine != 0;
+  if (t.nb % (kBlocks * kHalves) == 0 && can_stream(t, t.cols[0], kBlocks * 16))
+    return cast_tiles<kFrom, kTo, Writing::stream, kBlocks>(t);
+  if (wait && t.tuning->prefetch_for_write)
     return cast_tiles<kFrom, kTo, Writing::ahead, kBlocks>(t);
   cast_tiles<kFrom, kTo, Writing::plain, kBlocks>(t);
 }

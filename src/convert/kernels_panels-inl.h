@@ -159,9 +159,9 @@ HWY_INLINE void square_of_lines(Rows rows, Byte* to, std::int64_t stride) {
 
 #if HWY_TARGET <= HWY_AVX3
 /// As many rows as a vector has lanes, and half as many columns: elements of which a square would
-/// take more registers than there are. load(p, q) are 32 bytes of each of two rows, store(v, i) is
-/// column i. `kInOrder`: columns are stored in their order. Columns from `columns` on, at least
-/// half of them, are read and thrown away.
+/// take more registers than there are. load(p, q) are so many elements of each of two rows,
+/// store(v, i) is column i. `kInOrder`: columns are stored in their order. Columns from `columns`
+/// on, at least half of them, are read and thrown away.
 template <int E, bool kInOrder, class Rows, class Load, class Store>
 HWY_INLINE void half_square(Rows rows, std::int64_t columns, const Load& load, const Store& store) {
   constexpr int kL = 16 / E;

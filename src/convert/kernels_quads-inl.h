@@ -172,7 +172,7 @@ void join_quads(const Byte* const* rows, std::int64_t n, Byte* to) {
 }
 
 /// And back, to four rows.
-template <Fast kFrom, Fast kTo>
+template <Fast kFrom, Fast kTo, Writing kWriting>
 void part_quads(const Byte* from, std::int64_t n, Byte* const* rows) {
   constexpr std::int64_t kQuad = 4 * sizeof(typename Stored<kFrom>::Type),
                          kResult = sizeof(typename Stored<kTo>::Type);
@@ -189,13 +189,19 @@ void part_quads(const Byte* from, std::int64_t n, Byte* const* rows) {
           return load_cast<kFrom, kTo>(p, p + kQuads / 2 * kQuad);
         },
         [&](__m512i v, std::int64_t row) HWY_ATTR {
-          store_cast<kFrom, Writing::plain, 4>(hn::Vec<HalvesTag<4> >{v}, rows[row] + i * kResult);
+          store_cast<kFrom, kWriting, 4>(hn::Vec<HalvesTag<4> >{v}, rows[row] + i * kResult);
         });
   };
   if (n >= kQuadStep) return in_steps<kQuadStep>(n, whole);
   move([&](std::int64_t at)
            HWY_ATTR { return load_first<kFrom, kTo>(from + at * kQuad, 4 * (n - at)); },
        [&](__m512i v, std::int64_t row) HWY_ATTR { store_first<kFrom>(v, rows[row], n); });
+}
+
+template <Fast kFrom, Fast kTo>
+void part_quads(const Byte* from, std::int64_t n, Byte* const* rows, bool ahead) {
+  ahead ? part_quads<kFrom, kTo, Writing::ahead>(from, n, rows)
+        : part_quads<kFrom, kTo, Writing::plain>(from, n, rows);
 }
 
 #endif

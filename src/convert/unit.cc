@@ -258,7 +258,7 @@ void UnitRunner::transpose_block() noexcept {
     cast_.moves().interleave(rows, block_.na, block_.column(0));
   } else if (job_.move == CastMove::part) {
     Byte* const rows[] = {block_.column(0), block_.column(1), block_.column(2), block_.column(3)};
-    cast_.moves().part(block_.row(0), block_.nb, rows);
+    cast_.moves().part(block_.row(0), block_.nb, rows, block_.tuning->prefetch_for_write);
   } else if (job_.move == CastMove::transpose) {
     cast_.moves().transpose(block_);
   } else {
