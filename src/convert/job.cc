@@ -164,24 +164,24 @@ void choose_repeats(Job& job, Pool& pool, std::int64_t all) noexcept {
 /// Whether elements are cast, and by what.
 enum class Casts : std::uint8_t {
   none,
-  at_once,  ///< by the kernel that moves them
-  apart,    ///< in scratch memory, before or after
+  at_once,   ///< by the kernel that moves them
+  separate,  ///< in scratch memory, before or after
 };
 
 /// `next`, the loop in whose iterations a chain goes on, if a kernel does not pay for each of so
-/// short parts; else -1. A cast apart takes all that scratch memory holds, and its parameters do
+/// short parts; else -1. A separate cast takes all that scratch memory holds, and its parameters do
 /// not differ along the chain.
 int find_parts(const Job& job, const Chain& chain, const Pool& pool, int next,
                Casts casts) noexcept {
   if (next < 0 || pool.loops[next].valid < pool.loops[next].n) return -1;
-  const bool fits = casts == Casts::apart ? pool.loops[next].ps == 0 && chain.loops[0].ps == 0
-                                          : chain.n * job.dst_bytes < 2 * kLine;
+  const bool fits = casts == Casts::separate ? pool.loops[next].ps == 0 && chain.loops[0].ps == 0
+                                             : chain.n * job.dst_bytes < 2 * kLine;
   return fits ? next : -1;
 }
 
 /// How many rows, or columns, of `bytes` scratch memory holds beside what it holds of a cast.
 std::int64_t most_of_parts(std::int64_t bytes, Casts casts) noexcept {
-  return casts == Casts::apart ? std::min(kCastBytes / bytes, kMaxBlock) : kPartsBytes / bytes;
+  return casts == Casts::separate ? std::min(kCastBytes / bytes, kMaxBlock) : kPartsBytes / bytes;
 }
 
 /// Takes blocks beside the first, the nearest on the side that is not in scratch memory, until that
@@ -213,7 +213,7 @@ bool choose_parts_of_columns(Job& job, Pool& pool, Casts casts) noexcept {
   job.a.block = job.a.n * std::min(most, pool.loops[parts].n);
   job.b.block = job.b.n;
   append(job.a, pool.take(parts));
-  if (casts != Casts::apart && job.b.valid == job.b.n) choose_parts_across(job, pool);
+  if (casts != Casts::separate && job.b.valid == job.b.n) choose_parts_across(job, pool);
   return true;
 }
 
@@ -253,7 +253,7 @@ bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, Casts casts) n
   const std::int64_t most = columns > 0 ? std::min(rows, kMaxBlock) : rows;
   job.b.block = job.b.n * std::clamp<std::int64_t>(most / job.b.n, 1, pool.loops[parts].n);
   append(job.b, pool.take(parts));
-  if (casts != Casts::apart && columns == 0) choose_parts_across(job, pool);
+  if (casts != Casts::separate && columns == 0) choose_parts_across(job, pool);
   return true;
 }
 
@@ -272,7 +272,7 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, const Cas
   const bool interleave = job.move == CastMove::interleave, part = job.move == CastMove::part;
   if ((interleave && job.a.n >= kManyColumns) || (part && job.b.n >= kManyRows)) return;
   if (!interleave && !part) job.move = CastMove::none;  // in scratch memory
-  const Casts casts = interleave || part ? Casts::at_once : cast ? Casts::apart : Casts::none;
+  const Casts casts = interleave || part ? Casts::at_once : cast ? Casts::separate : Casts::none;
   if (choose_parts_of_rows(job, pool, all, casts) || choose_parts_of_columns(job, pool, casts))
     return;
   grow_destination(job.b, pool, job.dst_bytes, kLine);

@@ -307,14 +307,14 @@ void UnitRunner::transpose_parts(const Unit& unit, std::int64_t na, std::int64_t
 }
 
 void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
-  const bool apart = is_cast_ && !moves_blocks(job_.move);
-  if (apart && job_.parts != Parts::none) return cast_parts(unit, na, nb);
+  const bool separate = is_cast_ && !moves_blocks(job_.move);
+  if (separate && job_.parts != Parts::none) return cast_parts(unit, na, nb);
   if (job_.parts != Parts::none || job_.columns > job_.a.n) return transpose_parts(unit, na, nb);
   locate(unit, na, nb, false);
   block_.nb = nb;
   if (job_.move == CastMove::split) {
     split(unit);
-  } else if (apart) {
+  } else if (separate) {
     job_.src_bytes <= job_.dst_bytes ? transpose_then_cast(unit) : cast_then_transpose(unit);
   } else {
     read_zeros_without_source(nb);
