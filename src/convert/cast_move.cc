@@ -31,7 +31,7 @@ bool fits_press(const Job& job) noexcept {
 }
 
 /// Four rows into four elements for each of their columns.
-bool fits_interleave(const Job& job) noexcept {
+bool fits_join(const Job& job) noexcept {
   return job.b.n == 4 && job.a.loops[0].os == 4 * job.dst_bytes;
 }
 
@@ -55,21 +55,25 @@ bool has_short_runs(const Job& job) noexcept {
   return job.a.valid == job.a.n && job.a.n >= CastRuns::kLeast && job.a.n <= kShortRun;
 }
 
-CastMove find_cast_move(const Job& job, const CastMoves& moves) noexcept {
-  if (job.b.count != 1) return CastMove::none;
-  if (job.kind == Kind::copy && moves.runs != nullptr && has_short_runs(job)) return CastMove::runs;
-  if (job.a.count != 1) return CastMove::none;
+UnitMove find_quad_move(const Job& job, const QuadKernels& quads) noexcept {
+  if (quads.join != nullptr && fits_join(job)) return UnitMove::join;
+  if (quads.part != nullptr && fits_part(job)) return UnitMove::part;
+  return UnitMove::none;
+}
+
+UnitMove find_cast_move(const Job& job, const CastMoves& moves) noexcept {
+  if (job.b.count != 1) return UnitMove::none;
+  if (job.kind == Kind::copy && moves.runs != nullptr && has_short_runs(job)) return UnitMove::runs;
+  if (job.a.count != 1) return UnitMove::none;
   if (job.kind == Kind::transpose) {
-    if (moves.split != nullptr && fits_split(job)) return CastMove::split;
-    if (moves.interleave != nullptr && fits_interleave(job)) return CastMove::interleave;
-    if (moves.part != nullptr && fits_part(job)) return CastMove::part;
-    if (moves.transpose != nullptr && fits_transpose(job)) return CastMove::transpose;
+    if (moves.split != nullptr && fits_split(job)) return UnitMove::split;
+    if (moves.transpose != nullptr && fits_transpose(job)) return UnitMove::transpose;
   }
   if (job.kind == Kind::copy) {
-    if (moves.spread != nullptr && fits_spread(job)) return CastMove::spread;
-    if (moves.press != nullptr && fits_press(job)) return CastMove::press;
+    if (moves.spread != nullptr && fits_spread(job)) return UnitMove::spread;
+    if (moves.press != nullptr && fits_press(job)) return UnitMove::press;
   }
-  return CastMove::none;
+  return UnitMove::none;
 }
 
 }  // namespace stowage::conversion

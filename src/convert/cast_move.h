@@ -9,7 +9,11 @@ namespace stowage::conversion {
 /// Whether runs of a copy are such as CastMoves::runs takes.
 bool has_short_runs(const Job& job) noexcept;
 
-/// Of those that there are; looks at the loops of both chains.
-CastMove find_cast_move(const Job& job, const CastMoves& moves) noexcept;
+/// Of a transposition between rows and quads that has not grown so far; looks at the first loops of
+/// both chains.
+UnitMove find_quad_move(const Job& job, const QuadKernels& quads) noexcept;
+
+/// Of the others that there are; looks at the loops of both chains.
+UnitMove find_cast_move(const Job& job, const CastMoves& moves) noexcept;
 
 }  // namespace stowage::conversion

@@ -12,10 +12,10 @@ namespace {
 using namespace conversion_test;
 
 /// Agrees with the oracle on every instruction set.
-void expect_same(const Case& c, Random& random, ThreadPool& pool) {
+void expect_same(const Case& c, Random& random, ThreadPool& pool, const Options& options = {}) {
   for (const std::int64_t target : conversion::instruction_sets()) {
     conversion::use_instruction_set(target);
-    EXPECT_EQ(difference(c, random, random() % 2 ? &pool : nullptr), "") << target;
+    EXPECT_EQ(difference(c, random, random() % 2 ? &pool : nullptr, options), "") << target;
   }
   conversion::use_instruction_set(0);
 }
@@ -108,32 +108,45 @@ TEST(ConvertCastMoves, RowsIntoQuads) {
 TEST(ConvertCastMoves, HalvesOfManyRows) {
   Random random(38);
   ThreadPool pool(3);
-  const auto expect = [&](const Case& c, const Options& options) {
-    for (const std::int64_t target : conversion::instruction_sets()) {
-      conversion::use_instruction_set(target);
-      EXPECT_EQ(difference(c, random, random() % 2 ? &pool : nullptr, options), "") << target;
-    }
-    conversion::use_instruction_set(0);
-  };
   for (const std::int64_t c : {64, 128, 129, 135, 136, 257}) {
     const Shape shape("nchw", {1, c, 32, 33});
     for (const std::size_t huge_from : {std::size_t{1000}, std::size_t{1} << 30}) {
       const Options options{.huge_from = huge_from};
       for (const auto& [src, dst] :
            {std::pair(DType::f32, DType::f16), std::pair(DType::bf16, DType::f32)}) {
-        expect({"n c h w", "n h w c", shape, src, dst, {}, {}, {}}, options);
-        expect({"n h w c", "n c h w", shape, src, dst, {}, {}, {}}, options);
+        expect_same({"n c h w", "n h w c", shape, src, dst, {}, {}, {}}, random, pool, options);
+        expect_same({"n h w c", "n c h w", shape, src, dst, {}, {}, {}}, random, pool, options);
       }
     }
   }
   for (const char* planes : {"n c~8 h w", "n c~64 h w"}) {
     const Shape shape("nchw", {2, 3, 24, 30});
-    expect({"n h w c", planes, shape, DType::f32, DType::f16, {}, {}, {}}, {});
-    expect({"n h w c", planes, shape, DType::f16, DType::f32, {}, {}, {}}, {});
+    expect_same({"n h w c", planes, shape, DType::f32, DType::f16, {}, {}, {}}, random, pool);
+    expect_same({"n h w c", planes, shape, DType::f16, DType::f32, {}, {}, {}}, random, pool);
   }
 }
 
 // Quads next to each other and in images, whose rows are long enough to be moved one by one or not.
+TEST(ConvertCastMoves, QuadsWithoutCast) {
+  Random random(39);
+  ThreadPool pool(3);
+  for (const DType dtype : {DType::u8, DType::bf16, DType::f32}) {
+    for (const std::int64_t c : {1, 4, 5, 8, 30}) {
+      for (const std::int64_t w :
+           {1, 5, 11, 12, 15, 16, 17, 24, 31, 32, 33, 47, 48, 63, 64, 65, 777}) {
+        const Shape shape("nchw", {pick(random, {1, 2}), c, pick(random, {1, 3, 8, 13}), w});
+        for (const char* rows : {"n c h w", "n c h (w)~5", "n h c w"}) {
+          for (const char* quads : {"n c/4 h w c%4", "y:(n h) x:(c/4 w) lane:c%4"}) {
+            const Options options{.huge_from = random() % 2 ? 1000u : std::size_t{1} << 30};
+            expect_same({rows, quads, shape, dtype, dtype, {}, {}, {}}, random, pool, options);
+            expect_same({quads, rows, shape, dtype, dtype, {}, {}, {}}, random, pool, options);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(ConvertCastMoves, QuadsOfHalves) {
   Random random(37);
   ThreadPool pool(3);

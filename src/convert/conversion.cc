@@ -56,6 +56,13 @@ std::string_view order_of(const Job& job, const Tuning& tuning) {
                             : "all rows and columns of a block at once";
 }
 
+/// What moves a unit of a transposition.
+std::string_view name_of(const Job& job) noexcept {
+  if (job.move == UnitMove::join) return "join";
+  if (job.move == UnitMove::part) return "part";
+  return job.transpose->name;
+}
+
 }  // namespace
 
 void ScalarTable::assign(std::size_t size, std::span<const float> mean,
@@ -412,6 +419,7 @@ std::string Program::kernel() const {
   if (job->kind == Kind::planes) return text("planes ", job->dst_bytes);
   // Rows are cast run by run.
   if (job->kind == Kind::copy) return out + (cast_ ? "copy" : std::string(job->copy->name));
+  if (moves_quads(job->move)) return text(out, name_of(*job), " 4");
   const TransposeKernel& kernel = *job->transpose;
   const int element = cast_ ? std::min(job->src_bytes, job->dst_bytes) : job->dst_bytes;
   const std::int64_t number = kernel.number == TransposeKernel::Number::rows      ? job->b.block
@@ -449,7 +457,7 @@ std::string Program::explain() const {
     }
     const bool transposed = job.kind == Kind::transpose;
     out +=
-        text(transposed               ? job.transpose->name
+        text(transposed               ? name_of(job)
              : job.kind == Kind::copy ? (casts_units() ? std::string_view("cast") : job.copy->name)
                                       : std::string_view("strided"),
              ": ", job.bytes(), " bytes in ", job.units, " blocks, each of ", job.a.block, " x ",
@@ -467,7 +475,7 @@ std::string Program::explain() const {
     }
     if (job.non_temporal && job.walk != Walk::pieces)
       out += "; stores that fill whole lines bypass the caches";
-    if (job.move != CastMove::none) out += "; cast and moved in one step";
+    if (casts_units() && job.move != UnitMove::none) out += "; cast and moved in one step";
     if (job.parts == Parts::rows) out += "; rows are gathered in scratch memory first";
     if (job.parts == Parts::columns) out += "; columns are made in scratch memory and copied";
     if (transposed && job.columns > job.a.n) {

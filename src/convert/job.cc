@@ -124,16 +124,17 @@ bool dense_rows(const Job& job) noexcept {
 
 bool dense_columns(const Job& job) noexcept { return job.a.loops[0].os == job.b.n * job.dst_bytes; }
 
-/// How many streams are not read or written on where they ended when `loop` takes the next block.
+/// How many streams of one side are not read, or written, on where they ended when a loop takes the
+/// next block: `distance` bytes further, of `across` runs of `run` bytes, `dense` or each of them a
+/// stream.
+std::int64_t jumps(bool dense, std::int64_t across, std::int64_t run, std::int64_t distance) {
+  return distance == (dense ? across * run : run) ? 0 : dense ? 1 : across;
+}
+
+/// The same of both sides.
 std::int64_t jumps(const Job& job, const Loop& loop) noexcept {
-  const Loop &rows = job.b.loops[0], &columns = job.a.loops[0];
-  const std::int64_t reads = dense_rows(job) ? (loop.is == job.b.n * rows.is ? 0 : 1)
-                             : loop.is == job.a.n * job.src_bytes ? 0
-                                                                  : job.b.n;
-  const std::int64_t writes = dense_columns(job) ? (loop.os == job.a.n * columns.os ? 0 : 1)
-                              : loop.os == job.b.n * job.dst_bytes ? 0
-                                                                   : job.a.n;
-  return reads + writes;
+  return jumps(dense_rows(job), job.b.n, job.columns * job.src_bytes, loop.is) +
+         jumps(dense_columns(job), job.a.n, job.b.n * job.dst_bytes, loop.os);
 }
 
 /// Blocks so small that finding one costs a good part of moving it: a unit is a loop of them, over
@@ -161,27 +162,19 @@ void choose_repeats(Job& job, Pool& pool, std::int64_t all) noexcept {
   if (best >= 0) job.across = pool.take_part(best, repeats);
 }
 
-/// Whether elements are cast, and by what.
-enum class Casts : std::uint8_t {
-  none,
-  at_once,   ///< by the kernel that moves them
-  separate,  ///< in scratch memory, before or after
-};
-
 /// `next`, the loop in whose iterations a chain goes on, if a kernel does not pay for each of so
-/// short parts; else -1. A separate cast takes all that scratch memory holds, and its parameters do
-/// not differ along the chain.
-int find_parts(const Job& job, const Chain& chain, const Pool& pool, int next,
-               Casts casts) noexcept {
+/// short parts; else -1. Where elements are `cast` in scratch memory, before or after, a chain
+/// takes all that this holds, and parameters do not differ along it.
+int find_parts(const Job& job, const Chain& chain, const Pool& pool, int next, bool cast) noexcept {
   if (next < 0 || pool.loops[next].valid < pool.loops[next].n) return -1;
-  const bool fits = casts == Casts::separate ? pool.loops[next].ps == 0 && chain.loops[0].ps == 0
-                                             : chain.n * job.dst_bytes < 2 * kLine;
+  const bool fits = cast ? pool.loops[next].ps == 0 && chain.loops[0].ps == 0
+                         : chain.n * job.dst_bytes < 2 * kLine;
   return fits ? next : -1;
 }
 
 /// How many rows, or columns, of `bytes` scratch memory holds beside what it holds of a cast.
-std::int64_t most_of_parts(std::int64_t bytes, Casts casts) noexcept {
-  return casts == Casts::separate ? std::min(kCastBytes / bytes, kMaxBlock) : kPartsBytes / bytes;
+std::int64_t most_of_parts(std::int64_t bytes, bool cast) noexcept {
+  return cast ? std::min(kCastBytes / bytes, kMaxBlock) : kPartsBytes / bytes;
 }
 
 /// Takes blocks beside the first, the nearest on the side that is not in scratch memory, until that
@@ -201,19 +194,19 @@ void choose_parts_across(Job& job, Pool& pool) noexcept {
 }
 
 /// Columns that follow each other without a gap in short parts are made in scratch memory.
-bool choose_parts_of_columns(Job& job, Pool& pool, Casts casts) noexcept {
+bool choose_parts_of_columns(Job& job, Pool& pool, bool cast) noexcept {
   const std::int64_t most =
-      most_of_parts(job.b.n * std::max(job.src_bytes, job.dst_bytes), casts) / job.a.n;
+      most_of_parts(job.b.n * std::max(job.src_bytes, job.dst_bytes), cast) / job.a.n;
   if (!dense_columns(job) || job.a.valid < job.a.n || most == 0 ||
       job.b.n > longest_block(job, job.b))
     return false;
-  const int parts = find_parts(job, job.a, pool, pool.find_source(job.a.n * job.src_bytes), casts);
+  const int parts = find_parts(job, job.a, pool, pool.find_source(job.a.n * job.src_bytes), cast);
   if (parts < 0) return false;
   job.parts = Parts::columns;
   job.a.block = job.a.n * std::min(most, pool.loops[parts].n);
   job.b.block = job.b.n;
   append(job.a, pool.take(parts));
-  if (casts != Casts::separate && job.b.valid == job.b.n) choose_parts_across(job, pool);
+  if (!cast && job.b.valid == job.b.n) choose_parts_across(job, pool);
   return true;
 }
 
@@ -232,15 +225,16 @@ std::int64_t columns_with_gaps(int element, std::int64_t valid, const Loop& rows
 
 /// Short rows that follow each other without a gap in short parts are gathered in scratch memory;
 /// those with gaps stay where they are. `all` bytes are moved.
-bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, Casts casts) noexcept {
+bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, bool cast) noexcept {
   if (job.a.valid < job.a.n || job.b.valid < job.b.n) return false;
-  const std::int64_t columns =
-      casts != Casts::none ? 0 : columns_with_gaps(job.src_bytes, job.a.n, job.b.loops[0]);
+  const std::int64_t columns = cast || job.move != UnitMove::none
+                                   ? 0
+                                   : columns_with_gaps(job.src_bytes, job.a.n, job.b.loops[0]);
   if (columns > 0) job.columns = columns;
   const std::int64_t rows =
-      most_of_parts(job.columns * std::max(job.src_bytes, job.dst_bytes), casts);
+      most_of_parts(job.columns * std::max(job.src_bytes, job.dst_bytes), cast);
   const int next = dense_rows(job) ? pool.find_destination(job.b.n * job.dst_bytes) : -1;
-  const int parts = find_parts(job, job.b, pool, next, casts);
+  const int parts = find_parts(job, job.b, pool, next, cast);
   if (columns == 0 && (parts < 0 || job.b.n > rows)) return false;
   job.a.block = job.a.n;
   job.b.block = std::min(job.b.n, rows);
@@ -253,11 +247,43 @@ bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, Casts casts) n
   const std::int64_t most = columns > 0 ? std::min(rows, kMaxBlock) : rows;
   job.b.block = job.b.n * std::clamp<std::int64_t>(most / job.b.n, 1, pool.loops[parts].n);
   append(job.b, pool.take(parts));
-  if (casts != Casts::separate && columns == 0) choose_parts_across(job, pool);
+  if (!cast && columns == 0) choose_parts_across(job, pool);
   return true;
 }
 
-void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, const CastMoves& moves,
+/// Of a job that moves `all` bytes: pixels of a.n elements that a unit takes. Planes are cut
+/// between lines.
+std::int64_t most_of_pixels(const Job& job, std::int64_t all) noexcept {
+  return most_of_streams(all) / (job.a.n * std::max(job.src_bytes, job.dst_bytes)) / kLine * kLine;
+}
+
+/// What moves rows and quads that are not cast. Into rows, tiles load lines in pieces and bypass
+/// the caches.
+QuadKernels uncast_quads(int element, Bypass bypass, const Tuning& tuning) noexcept {
+  QuadKernels quads =
+      kernels().quads[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(element)))];
+  if (tuning.loads_pieces() || bypass >= Bypass::lines) quads.part = nullptr;
+  return quads;
+}
+
+/// Rows and quads. So few pixels that a step of the kernel moves hardly more go by way of scratch
+/// memory.
+void choose_quads(Job& job, Pool& pool, std::int64_t all) noexcept {
+  constexpr std::int64_t kMostColumns = 4096;  // zero_bytes has as many
+  constexpr std::int64_t kPiece = 16;          // of a row, where vectors are short
+  const bool join = job.move == UnitMove::join,
+             few = join
+                       ? 4 * job.a.n * job.dst_bytes < 3 * kLine || job.a.n * job.src_bytes < kPiece
+                       : job.b.n * std::min(job.src_bytes, job.dst_bytes) < kLine;
+  if (few &&
+      (choose_parts_of_rows(job, pool, all, false) || choose_parts_of_columns(job, pool, false)))
+    return;
+  job.a.block = join ? std::min(job.a.n, kMostColumns) : job.a.n;
+  job.b.block = join ? job.b.n : std::min(job.b.n, most_of_pixels(job, all));
+  choose_repeats(job, pool, all);
+}
+
+void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, const QuadKernels& quads,
                       Bypass bypass, const Tuning& tuning) noexcept {
   const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::transpose;
@@ -266,14 +292,9 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, const Cas
   pool.take(std::max(ia, ib));
   if (ia >= 0) pool.take(std::min(ia, ib));
   job.columns = job.a.n;
-  // Quads of so many pixels are moved as fast as those of more.
-  constexpr std::int64_t kManyColumns = 24, kManyRows = 32;
-  if (cast) job.move = find_cast_move(job, moves);
-  const bool interleave = job.move == CastMove::interleave, part = job.move == CastMove::part;
-  if ((interleave && job.a.n >= kManyColumns) || (part && job.b.n >= kManyRows)) return;
-  if (!interleave && !part) job.move = CastMove::none;  // in scratch memory
-  const Casts casts = interleave || part ? Casts::at_once : cast ? Casts::separate : Casts::none;
-  if (choose_parts_of_rows(job, pool, all, casts) || choose_parts_of_columns(job, pool, casts))
+  job.move = find_quad_move(job, quads);
+  if (job.move != UnitMove::none) return choose_quads(job, pool, all);
+  if (choose_parts_of_rows(job, pool, all, cast) || choose_parts_of_columns(job, pool, cast))
     return;
   grow_destination(job.b, pool, job.dst_bytes, kLine);
   // No kernel is fast where columns, or rows, follow each other in parts only: blocks of those that
@@ -293,27 +314,22 @@ void leave_no_sliver(Chain& chain) noexcept {
 
 /// A kernel that casts and moves at once, if there is one for this job.
 void choose_cast_move(Job& job, Pool& pool, const CastMoves& moves) noexcept {
-  constexpr std::int64_t kMostColumns = 4096;  // zero_bytes has as many
   const std::int64_t all = bytes_of(job, pool) * job.a.n * job.b.n;
-  const std::int64_t pixels =
-      most_of_streams(all) / (job.a.n * std::max(job.src_bytes, job.dst_bytes)) / kLine * kLine;
   job.move = find_cast_move(job, moves);
-  if (job.move == CastMove::none) return;
-  if (job.move == CastMove::transpose) {
+  if (job.move == UnitMove::none) return;
+  if (job.move == UnitMove::transpose) {
     choose_blocks(job, 0, most_of_panels(all));
     leave_no_sliver(job.a);
     leave_no_sliver(job.b);
     return choose_repeats(job, pool, all);
   }
-  if (job.move == CastMove::runs) {
+  if (job.move == UnitMove::runs) {
     const std::int64_t row = job.a.n * job.dst_bytes * job.across.n;
     job.b.block = std::clamp<std::int64_t>(most_of_streams(all) / row, 1, job.b.n);
     return;
   }
-  const bool rows = job.move == CastMove::interleave;
-  job.a.block = rows ? std::min(job.a.n, kMostColumns) : job.a.n;
-  job.b.block = rows ? job.b.n : std::min(job.b.n, pixels);  // planes are cut between lines
-  if (rows || job.move == CastMove::part) choose_repeats(job, pool, all);
+  job.a.block = job.a.n;
+  job.b.block = std::min(job.b.n, most_of_pixels(job, all));
 }
 
 void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
@@ -430,7 +446,7 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
   out.dst_bytes = dst_bytes;
   out.parts = Parts::none;
   out.columns = 0;
-  out.move = CastMove::none;
+  out.move = UnitMove::none;
   out.walk = Walk::free;
   out.non_temporal = out.whole_lines = out.one_piece = false;
   out.last_run = out.last_valid = 0;
@@ -459,6 +475,7 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool c
   begin_job(nest, src_bytes, dst_bytes, out);
   Pool pool(nest);
   if (!cast || nest.fill) widen_element(pool, out.fill, out.src_bytes, out.dst_bytes);
+  const QuadKernels quads = cast ? moves.quads : uncast_quads(out.dst_bytes, bypass, tuning);
   const int ib = pool.find_destination(out.dst_bytes);
   const int ia = nest.fill ? ib : pool.find_source(out.src_bytes);
   bool linear = false;
@@ -470,15 +487,15 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool c
     choose_copy(out, pool, ib, cast && !nest.fill, moves.runs != nullptr, alone);
   } else if (ib >= 0 && (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
                                      columns_with_gaps(out.src_bytes, 1, pool.loops[ib]) > 0))) {
-    choose_transpose(out, pool, ia, ib, cast, moves, bypass, tuning);
+    choose_transpose(out, pool, ia, ib, cast, quads, bypass, tuning);
   } else {
     choose_strided(out, pool, ia, ib);
   }
-  if (cast && !nest.fill && out.parts == Parts::none) choose_cast_move(out, pool, moves);
+  if (cast && !nest.fill && out.parts == Parts::none && out.move == UnitMove::none)
+    choose_cast_move(out, pool, moves);
   // Quads, and columns made in scratch memory, have no such stores.
   out.non_temporal = bypass >= Bypass::lines && out.kind == Kind::transpose &&
-                     out.parts != Parts::columns && out.move != CastMove::interleave &&
-                     out.move != CastMove::part;
+                     out.parts != Parts::columns && !moves_quads(out.move);
   choose_kernels(out, cast && !nest.fill);
   order_steps(out, pool);
 }

@@ -39,21 +39,18 @@ struct Step {
   Loop loop;
 };
 
-/// Which of CastMoves a unit is, if any.
-enum class CastMove : std::uint8_t {
-  none,
-  split,
-  spread,
-  press,
-  interleave,
-  part,
-  transpose,
-  runs
-};
+/// What moves a whole unit at once: one of CastMoves, or, also without a cast, between rows and
+/// quads.
+enum class UnitMove : std::uint8_t { none, split, spread, press, join, part, transpose, runs };
+
+/// Whether it moves between rows and quads.
+constexpr bool moves_quads(UnitMove move) {
+  return move == UnitMove::join || move == UnitMove::part;
+}
 
 /// Whether it moves blocks of rows and columns as kernels without a cast do.
-constexpr bool moves_blocks(CastMove move) {
-  return move == CastMove::interleave || move == CastMove::part || move == CastMove::transpose;
+constexpr bool moves_blocks(UnitMove move) {
+  return moves_quads(move) || move == UnitMove::transpose;
 }
 
 /// What bypasses the caches of a transposition's results.
@@ -97,7 +94,7 @@ struct Job {
   const CopyKernel* copy;
   std::int64_t row_stride, col_stride;
   std::int64_t copy_run, copy_valid, copy_across;  ///< likewise of a copy
-  CastMove move;                                   ///< of a cast
+  UnitMove move;
   int step_count;
   std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
   std::int64_t units;

@@ -81,8 +81,6 @@ constexpr OfCasts<CastMoves> cast_moves() {
   };
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
   each_common_cast([&]<Fast kFrom, Fast kTo>() { at(kFrom, kTo).runs = cast_runs<kFrom, kTo>; });
-#endif
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
   with_each<Fast::f32, Fast::f16, Fast::bf16>(
       [&]<Fast kFrom, Fast kTo>() { at(kFrom, kTo).transpose = cast_transposed<kFrom, kTo>; });
 #endif
@@ -92,21 +90,33 @@ constexpr OfCasts<CastMoves> cast_moves() {
   at(Fast::f32, Fast::i8).transpose = narrow_transposed<Fast::i8>;
 #endif
 #if HWY_TARGET <= HWY_AVX2
-  at(Fast::f16, Fast::f32).interleave = interleave_quads<Fast::f16>;
-  at(Fast::bf16, Fast::f32).interleave = interleave_quads<Fast::bf16>;
-  at(Fast::u8, Fast::f32).interleave = interleave_quads<Fast::u8>;
-  at(Fast::i8, Fast::f32).interleave = interleave_quads<Fast::i8>;
-  at(Fast::u16, Fast::f32).interleave = interleave_quads<Fast::u16>;
-  at(Fast::i16, Fast::f32).interleave = interleave_quads<Fast::i16>;
+  at(Fast::u8, Fast::f32).quads.join = widen_quads<Fast::u8>;
+  at(Fast::i8, Fast::f32).quads.join = widen_quads<Fast::i8>;
+  at(Fast::u16, Fast::f32).quads.join = widen_quads<Fast::u16>;
+  at(Fast::i16, Fast::f32).quads.join = widen_quads<Fast::i16>;
+#endif
+#if HWY_TARGET == HWY_AVX2
+  at(Fast::f16, Fast::f32).quads.join = widen_quads<Fast::f16>;
+  at(Fast::bf16, Fast::f32).quads.join = widen_quads<Fast::bf16>;
 #endif
 #if HWY_TARGET <= HWY_AVX3
   at(Fast::u8, Fast::f32).spread = spread_pixels;
   at(Fast::f32, Fast::u8).press = press_quads<Fast::u8>;
   at(Fast::f32, Fast::i8).press = press_quads<Fast::i8>;
   with_each<Fast::f32, Fast::f16, Fast::bf16>([&]<Fast kFrom, Fast kTo>() {
-    at(kFrom, kTo).interleave = join_quads<kFrom, kTo>;
-    at(kFrom, kTo).part = part_quads<kFrom, kTo>;
+    using Of = CastHalves<kFrom, kTo>;
+    at(kFrom, kTo).quads = {join_quads<Of>, part_quads<Of>};
   });
+#endif
+  return all;
+}
+
+constexpr std::array<QuadKernels, 5> quad_kernels() {
+  std::array<QuadKernels, 5> all{};
+#if HWY_TARGET <= HWY_AVX3
+  all[0] = {join_quads<Uncast<1> >, part_quads<Uncast<1> >};
+  all[1] = {join_quads<Uncast<2> >, part_quads<Uncast<2> >};
+  all[2] = {join_quads<Uncast<4> >, part_quads<Uncast<4> >};
 #endif
   return all;
 }
@@ -121,6 +131,7 @@ const Kernels* table() {
       kCopiesRagged,
       cast_rows(),
       cast_moves(),
+      quad_kernels(),
       HWY_TARGET,
   };
   return &kernels;

@@ -196,6 +196,26 @@ struct CastRuns {
   std::int64_t across = 1, across_is = 0, across_os = 0;
 };
 
+/// Four rows of n elements and n quads, those of one column next to each other; `count` times, from
+/// one time to the next these bytes further.
+template <class Row, class Quad>
+struct QuadRun {
+  Row* rows[4];
+  Quad* quads;
+  std::int64_t n;
+  std::int64_t count, row_step, quad_step;
+  bool prefetch_for_write;  ///< as the tuning says
+};
+
+using JoinRun = QuadRun<const Byte, Byte>;
+using PartRun = QuadRun<Byte, const Byte>;
+
+/// Rows into quads, and back; null where an instruction set has no such kernel.
+struct QuadKernels {
+  void (*join)(const JoinRun&) = nullptr;
+  void (*part)(const PartRun&) = nullptr;
+};
+
 /// dst[i] = cast((float(src[i]) - mean) * norm)
 using CastRow = void (*)(const Byte* src, Byte* dst, std::int64_t n, const RowMap& map);
 
@@ -208,11 +228,7 @@ struct CastMoves {
   void (*spread)(const PixelRun&) = nullptr;
   /// n pixels of four floats; the first channels of each, one to four, as bytes without a gap.
   void (*press)(const float* src, Byte* dst, std::int64_t n, int channels) = nullptr;
-  /// n elements of each of four rows, those of one column next to each other.
-  void (*interleave)(const Byte* const* rows, std::int64_t n, Byte* dst) = nullptr;
-  /// And back: n times four elements, a row for each of the four, whose next lines are prefetched
-  /// for write or not.
-  void (*part)(const Byte* src, std::int64_t n, Byte* const* rows, bool ahead) = nullptr;
+  QuadKernels quads;
   /// Element (a, b) of row(b) becomes that of column(a); rows and columns are at equal distances.
   void (*transpose)(const TransposeBlock&) = nullptr;
   /// Runs too short for a call each, which stay runs.
@@ -234,7 +250,8 @@ struct Kernels {
   /// Every type to f32 and back; null where a pair goes by way of f32.
   OfCasts<CastRow> casts;
   OfCasts<CastMoves> moves;
-  std::int64_t target;  ///< the instruction set, Highway's bit
+  std::array<QuadKernels, 5> quads;  ///< of what is not cast, by log2 of the element's bytes
+  std::int64_t target;               ///< the instruction set, Highway's bit
 
   /// Whether vectors are whole lines.
   bool vectors_are_lines() const noexcept { return least_of_line_squares <= 4; }

@@ -138,20 +138,25 @@ HWY_INLINE HalfVec<DF> narrow(DF df, hn::Vec<DF> v) {
   }
 }
 
+/// Elements in registers as f32.
+template <Fast kType, class DF>
+HWY_INLINE hn::Vec<DF> as_float(DF df, hn::Vec<hn::Rebind<typename Stored<kType>::Type, DF> > v) {
+  const hn::RebindToSigned<DF> di;
+  if constexpr (kType == Fast::f32) {
+    return v;
+  } else if constexpr (kType == Fast::f16 || kType == Fast::bf16) {
+    return widen<kType>(df, v);
+  } else if constexpr (kType == Fast::i32) {
+    return hn::ConvertTo(df, v);
+  } else {
+    return hn::ConvertTo(df, hn::PromoteTo(di, v));
+  }
+}
+
 template <Fast kType, class DF>
 HWY_INLINE hn::Vec<DF> load_as_float(DF df, const typename Stored<kType>::Type* p) {
-  using T = typename Stored<kType>::Type;
-  const hn::RebindToSigned<DF> di;
-  const hn::Rebind<T, DF> d;
-  if constexpr (kType == Fast::f32) {
-    return hn::LoadU(df, p);
-  } else if constexpr (kType == Fast::f16 || kType == Fast::bf16) {
-    return widen<kType>(df, hn::LoadU(d, p));
-  } else if constexpr (kType == Fast::i32) {
-    return hn::ConvertTo(df, hn::LoadU(d, p));
-  } else {
-    return hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d, p)));
-  }
+  const hn::Rebind<typename Stored<kType>::Type, DF> d;
+  return as_float<kType>(df, hn::LoadU(d, p));
 }
 
 /// The low bits of each lane.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Casts from and to quads, four elements of one pixel next to each other, in one step.
+// Quads, four elements of one pixel next to each other, from and to rows and pixels, cast on the
+// way or not.
 #if defined(STOWAGE_CONVERT_QUADS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef STOWAGE_CONVERT_QUADS_INL_H
 #undef STOWAGE_CONVERT_QUADS_INL_H
@@ -15,6 +16,7 @@
 #include "convert/kernels_cast-inl.h"
 #include "convert/kernels_halves-inl.h"
 #include "convert/kernels_tile-inl.h"
+#include "convert/kernels_transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -91,153 +93,207 @@ void press_quads(const float* from, Byte* to, std::int64_t n, int channels) {
   }
 }
 
-/// Pixels of a step between rows and quads of 16-bit elements, and of one register of quads.
-inline constexpr std::int64_t kQuadStep = 32, kQuads = kQuadStep / 4;
-
-/// The order that makes kQuads quads of as many elements of each row, or, `back`, these of those.
-HWY_INLINE __m512i order_of_quads(bool back) {
-  alignas(64) std::uint16_t order[kQuadStep];
-  for (std::int64_t pixel = 0; pixel < kQuads; ++pixel) {
-    for (std::int64_t row = 0; row < 4; ++row) {
-      const std::int64_t quad = 4 * pixel + row, element = kQuads * row + pixel;
-      order[back ? element : quad] = static_cast<std::uint16_t>(back ? quad : element);
-    }
+/// Elements of E bytes of a register: as the four rows of 16 bytes that store_quarters makes, in
+/// the order of quads; `back`: quads in the order of rows.
+template <int E>
+class QuadOrder {
+ public:
+  explicit QuadOrder(bool back) : back_(back) {
+    alignas(64) std::uint16_t words[32];
+    for (int i = 0; i < 32; ++i) words[i] = static_cast<std::uint16_t>(E == 2 ? place(i, back) : 0);
+    alignas(64) std::int32_t doubles[16];
+    for (int i = 0; i < 16; ++i) doubles[i] = i % 4 * 4 + i / 4;
+    order_ = E == 2 ? _mm512_load_si512(words) : _mm512_load_si512(doubles);
   }
-  return _mm512_load_si512(order);
-}
+
+  HWY_INLINE __m512i operator()(__m512i v) const {
+    if constexpr (E == 2) return _mm512_permutexvar_epi16(order_, v);
+    if constexpr (E == 4) return _mm512_permutexvar_epi32(order_, v);
+    const __m512i bytes =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    if (back_) return _mm512_permutexvar_epi32(order_, _mm512_shuffle_epi8(v, bytes));
+    return _mm512_shuffle_epi8(_mm512_permutexvar_epi32(order_, v), bytes);
+  }
+
+ private:
+  static constexpr int place(int i, bool back) {
+    return back ? i % 8 * 4 + i / 8 : i % 4 * 8 + i / 4;
+  }
+
+  bool back_;
+  __m512i order_;
+};
 
 /// The first bits, one for each of n lanes.
 constexpr std::uint64_t first_lanes(std::int64_t n) {
   return n <= 0 ? 0 : n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
 }
 
-/// As load_cast of n elements that follow each other; zeros behind them.
+/// Elements of E bytes on their way between rows and quads, which stay what they are.
+template <int E>
+struct Uncast {
+  static constexpr int kElement = E, kSource = E, kResult = E;
+
+  /// As many elements as a register holds.
+  static HWY_INLINE __m512i load(const Byte* p) { return _mm512_loadu_si512(p); }
+
+  template <Writing kWriting>
+  static HWY_INLINE void store(__m512i v, Byte* to) {
+    write<kWriting>(hn::Vec<hn::FixedTag<std::uint8_t, 64> >{v}, hn::FixedTag<std::uint8_t, 64>(),
+                    to);
+  }
+
+  /// The first n of them, and zeros behind.
+  static HWY_INLINE __m512i load_first(const Byte* p, std::int64_t n) {
+    return _mm512_maskz_loadu_epi8(first_lanes(n * E), p);
+  }
+
+  static HWY_INLINE void store_first(__m512i v, Byte* to, std::int64_t n) {
+    _mm512_mask_storeu_epi8(to, first_lanes(n * E), v);
+  }
+};
+
+/// The same between f32 and a 16-bit float: of 16 bits in registers.
 template <Fast kFrom, Fast kTo>
-HWY_INLINE __m512i load_first(const Byte* p, std::int64_t n) {
-  if constexpr (kFrom != Fast::f32) {
-    return _mm512_maskz_loadu_epi16(static_cast<__mmask32>(first_lanes(n)), p);
-  } else {
-    const FloatTag df;
-    const auto cast = [&](std::int64_t i) HWY_ATTR {
-      const auto lanes = static_cast<__mmask16>(first_lanes(n - i));
-      return narrow<kTo>(df, FloatVec{_mm512_maskz_loadu_ps(lanes, p + 4 * i)});
-    };
-    return hn::Combine(HalvesTag<4>(), cast(16), cast(0)).raw;
+struct CastHalves {
+  static constexpr int kElement = 2, kSource = sizeof(typename Stored<kFrom>::Type),
+                       kResult = sizeof(typename Stored<kTo>::Type);
+
+  static HWY_INLINE __m512i load(const Byte* p) {
+    return load_cast<kFrom, kTo>(p, p + 2 * kHalves * kSource);
+  }
+
+  template <Writing kWriting>
+  static HWY_INLINE void store(__m512i v, Byte* to) {
+    store_cast<kFrom, kWriting, 4>(hn::Vec<HalvesTag<4> >{v}, to);
+  }
+
+  static HWY_INLINE __m512i load_first(const Byte* p, std::int64_t n) {
+    if constexpr (kFrom != Fast::f32) {
+      return Uncast<2>::load_first(p, n);
+    } else {
+      const FloatTag df;
+      const auto cast = [&](std::int64_t i) HWY_ATTR {
+        const auto lanes = static_cast<__mmask16>(first_lanes(n - i));
+        return narrow<kTo>(df, FloatVec{_mm512_maskz_loadu_ps(lanes, p + 4 * i)});
+      };
+      return hn::Combine(HalvesTag<4>(), cast(16), cast(0)).raw;
+    }
+  }
+
+  static HWY_INLINE void store_first(__m512i v, Byte* to, std::int64_t n) {
+    if constexpr (kFrom == Fast::f32) {
+      Uncast<2>::store_first(v, to, n);
+    } else {
+      const FloatTag df;
+      const HalvesTag<2> half;
+      const auto store = [&](auto part, std::int64_t i) HWY_ATTR {
+        _mm512_mask_storeu_ps(to + 4 * i, static_cast<__mmask16>(first_lanes(n - i)),
+                              widen<kFrom>(df, part).raw);
+      };
+      const hn::Vec<HalvesTag<4> > all{v};
+      store(hn::LowerHalf(half, all), 0);
+      if (n > 16) store(hn::UpperHalf(half, all), 16);
+    }
+  }
+};
+
+template <class Of>
+void join_quads(const JoinRun& run) {
+  constexpr std::int64_t kStep = 64 / Of::kElement, kQuads = kStep / 4, kQuad = 4 * Of::kResult;
+  const QuadOrder<Of::kElement> order(false);
+  const std::int64_t n = run.n, bytes = n * kQuad;
+  const Byte *p = run.rows[0], *q = run.rows[1], *r = run.rows[2], *s = run.rows[3];
+  Byte* to = run.quads;
+  for (std::int64_t k = 0; k < run.count; ++k) {
+    if (n < kStep) {
+      store_quarters(Of::load_first(p, n), Of::load_first(q, n), Of::load_first(r, n),
+                     Of::load_first(s, n), [&](__m512i v, std::int64_t g) HWY_ATTR {
+                       const std::int64_t at = g * kQuads;
+                       if (at < n) Of::store_first(order(v), to + at * kQuad, 4 * (n - at));
+                     });
+    } else {
+      // Behind the last quads are those of the next time.
+      const Byte* const next = to + run.quad_step - bytes;
+      in_steps<kStep>(n, [&](std::int64_t i) HWY_ATTR {
+        const std::int64_t at = i * Of::kSource, quads = i * kQuad;
+        if (run.prefetch_for_write)
+          prefetch_ahead((quads + kAhead < bytes ? to : next) + quads, kStep * kQuad);
+        store_quarters(Of::load(p + at), Of::load(q + at), Of::load(r + at), Of::load(s + at),
+                       [&](__m512i v, std::int64_t g) HWY_ATTR {
+                         Of::template store<Writing::plain>(order(v),
+                                                            to + quads + g * kQuads * kQuad);
+                       });
+      });
+    }
+    p += run.row_step;
+    q += run.row_step;
+    r += run.row_step;
+    s += run.row_step;
+    to += run.quad_step;
   }
 }
 
-/// As store_cast of the first n elements.
-template <Fast kFrom>
-HWY_INLINE void store_first(__m512i v, Byte* to, std::int64_t n) {
-  if constexpr (kFrom == Fast::f32) {
-    _mm512_mask_storeu_epi16(to, static_cast<__mmask32>(first_lanes(n)), v);
-  } else {
-    const FloatTag df;
-    const HalvesTag<2> half;
-    const auto store = [&](auto part, std::int64_t i) HWY_ATTR {
-      _mm512_mask_storeu_ps(to + 4 * i, static_cast<__mmask16>(first_lanes(n - i)),
-                            widen<kFrom>(df, part).raw);
-    };
-    const hn::Vec<HalvesTag<4> > all{v};
-    store(hn::LowerHalf(half, all), 0);
-    store(hn::UpperHalf(half, all), 16);
+template <class Of, Writing kWriting>
+void part_quads_as(const PartRun& run) {
+  constexpr std::int64_t kStep = 64 / Of::kElement, kQuads = kStep / 4, kQuad = 4 * Of::kSource;
+  const QuadOrder<Of::kElement> order(true);
+  const std::int64_t n = run.n;
+  const Byte* from = run.quads;
+  std::int64_t offset = 0;
+  for (std::int64_t k = 0; k < run.count; ++k) {
+    if (n < kStep) {
+      const auto quads = [&](std::int64_t g) HWY_ATTR {
+        const std::int64_t at = g * kQuads;
+        return order(Of::load_first(from + at * kQuad, 4 * (n - at)));
+      };
+      store_quarters(quads(0), quads(1), quads(2), quads(3),
+                     [&](__m512i v, std::int64_t row)
+                         HWY_ATTR { Of::store_first(v, run.rows[row] + offset, n); });
+    } else {
+      in_steps<kStep>(n, [&](std::int64_t i) HWY_ATTR {
+        const auto quads = [&](std::int64_t g) HWY_ATTR {
+          return order(Of::load(from + (i + g * kQuads) * kQuad));
+        };
+        store_quarters(quads(0), quads(1), quads(2), quads(3),
+                       [&](__m512i v, std::int64_t row) HWY_ATTR {
+                         Of::template store<kWriting>(v, run.rows[row] + offset + i * Of::kResult);
+                       });
+      });
+    }
+    from += run.quad_step;
+    offset += run.row_step;
   }
 }
 
-/// n elements of each of four rows, cast, into quads.
-template <Fast kFrom, Fast kTo>
-void join_quads(const Byte* const* rows, std::int64_t n, Byte* to) {
-  constexpr std::int64_t kSource = sizeof(typename Stored<kFrom>::Type),
-                         kQuad = 4 * sizeof(typename Stored<kTo>::Type);
-  const Byte *const p = rows[0], *const q = rows[1], *const r = rows[2], *const s = rows[3];
-  const __m512i order = order_of_quads(false);
-  const auto move = [&](const auto& load, const auto& store) HWY_ATTR {
-    store_quarters(load(p), load(q), load(r), load(s), [&](__m512i v, std::int64_t g) HWY_ATTR {
-      store(_mm512_permutexvar_epi16(order, v), g * kQuads);
-    });
-  };
-  const auto whole = [&](std::int64_t i) HWY_ATTR {
-    move(
-        [&](const Byte* row) HWY_ATTR {
-          return load_cast<kFrom, kTo>(row + i * kSource, row + (i + kQuadStep / 2) * kSource);
-        },
-        [&](__m512i v, std::int64_t at) HWY_ATTR {
-          store_cast<kFrom, Writing::plain, 4>(hn::Vec<HalvesTag<4> >{v}, to + (i + at) * kQuad);
-        });
-  };
-  if (n >= kQuadStep) return in_steps<kQuadStep>(n, whole);
-  move([&](const Byte* row) HWY_ATTR { return load_first<kFrom, kTo>(row, n); },
-       [&](__m512i v, std::int64_t at)
-           HWY_ATTR { store_first<kFrom>(v, to + at * kQuad, 4 * (n - at)); });
-}
-
-/// And back, to four rows.
-template <Fast kFrom, Fast kTo, Writing kWriting>
-void part_quads(const Byte* from, std::int64_t n, Byte* const* rows) {
-  constexpr std::int64_t kQuad = 4 * sizeof(typename Stored<kFrom>::Type),
-                         kResult = sizeof(typename Stored<kTo>::Type);
-  const __m512i order = order_of_quads(true);
-  const auto move = [&](const auto& load, const auto& store) HWY_ATTR {
-    const auto quads = [&](std::int64_t g)
-                           HWY_ATTR { return _mm512_permutexvar_epi16(order, load(g * kQuads)); };
-    store_quarters(quads(0), quads(1), quads(2), quads(3), store);
-  };
-  const auto whole = [&](std::int64_t i) HWY_ATTR {
-    move(
-        [&](std::int64_t at) HWY_ATTR {
-          const Byte* const p = from + (i + at) * kQuad;
-          return load_cast<kFrom, kTo>(p, p + kQuads / 2 * kQuad);
-        },
-        [&](__m512i v, std::int64_t row) HWY_ATTR {
-          store_cast<kFrom, kWriting, 4>(hn::Vec<HalvesTag<4> >{v}, rows[row] + i * kResult);
-        });
-  };
-  if (n >= kQuadStep) return in_steps<kQuadStep>(n, whole);
-  move([&](std::int64_t at)
-           HWY_ATTR { return load_first<kFrom, kTo>(from + at * kQuad, 4 * (n - at)); },
-       [&](__m512i v, std::int64_t row) HWY_ATTR { store_first<kFrom>(v, rows[row], n); });
-}
-
-template <Fast kFrom, Fast kTo>
-void part_quads(const Byte* from, std::int64_t n, Byte* const* rows, bool ahead) {
-  ahead ? part_quads<kFrom, kTo, Writing::ahead>(from, n, rows)
-        : part_quads<kFrom, kTo, Writing::plain>(from, n, rows);
+template <class Of>
+void part_quads(const PartRun& run) {
+  run.prefetch_for_write ? part_quads_as<Of, Writing::ahead>(run)
+                         : part_quads_as<Of, Writing::plain>(run);
 }
 
 #endif
 
 #if HWY_TARGET <= HWY_AVX2
 
-/// n elements of each of four rows into quads.
+/// Rows that become quads of f32, 16 bytes of each at a time.
 template <Fast kType>
-void interleave_quads(const Byte* const* rows, std::int64_t n, Byte* result) {
-  auto* to = reinterpret_cast<float*>(result);
+void widen_quads(const JoinRun& run) {
   using T = typename Stored<kType>::Type;
   using Unsigned = hwy::MakeUnsigned<T>;
-  constexpr std::int64_t kStep = 16 / sizeof(T);
+  constexpr std::int64_t kStep = 16 / sizeof(T), kElement = sizeof(T);
   const hn::FixedTag<Unsigned, kStep> d;
   const hn::RepartitionToWide<decltype(d)> pairs;
   const hn::FixedTag<float, 8> floats;
-  const hn::FixedTag<T, 16 / sizeof(T)> as_stored;
+  const hn::FixedTag<T, kStep> as_stored;
   const auto put = [&](auto quads, float* at) HWY_ATTR {
     const auto v = hn::BitCast(as_stored, quads);
-    if constexpr (kType == Fast::f16) {
-      const hn::FixedTag<hwy::float16_t, 8> halves;
-      hn::StoreU(hn::PromoteTo(floats, hn::BitCast(halves, v)), floats, at);
-    } else if constexpr (kType == Fast::bf16) {
-      const hn::FixedTag<std::uint32_t, 8> bits;
-      hn::StoreU(hn::BitCast(floats, hn::ShiftLeft<16>(hn::PromoteTo(bits, v))), floats, at);
+    if constexpr (kElement == 2) {
+      hn::StoreU(as_float<kType>(floats, v), floats, at);
     } else {
-      const hn::FixedTag<std::int32_t, 8> integers;
-      if constexpr (sizeof(T) == 2) {
-        hn::StoreU(hn::ConvertTo(floats, hn::PromoteTo(integers, v)), floats, at);
-      } else {
-        const hn::Half<decltype(as_stored)> half;
-        hn::StoreU(hn::ConvertTo(floats, hn::PromoteTo(integers, hn::LowerHalf(half, v))), floats,
-                   at);
-        hn::StoreU(hn::ConvertTo(floats, hn::PromoteTo(integers, hn::UpperHalf(half, v))), floats,
-                   at + 8);
-      }
+      const hn::Half<decltype(as_stored)> half;
+      hn::StoreU(as_float<kType>(floats, hn::LowerHalf(half, v)), floats, at);
+      hn::StoreU(as_float<kType>(floats, hn::UpperHalf(half, v)), floats, at + 8);
     }
   };
   const auto move = [&](const Byte* p, const Byte* q, const Byte* r, const Byte* s, float* at)
@@ -255,17 +311,28 @@ void interleave_quads(const Byte* const* rows, std::int64_t n, Byte* result) {
                           put(hn::InterleaveLower(pairs, high0, high1), at + 2 * kStep);
                           put(hn::InterleaveUpper(pairs, high0, high1), at + 3 * kStep);
                         };
-  const Byte *const p = rows[0], *const q = rows[1], *const r = rows[2], *const s = rows[3];
-  if (n >= kStep)
-    return in_steps<kStep>(n, [&](std::int64_t i) HWY_ATTR {
-      const std::int64_t at = i * static_cast<std::int64_t>(sizeof(T));
-      move(p + at, q + at, r + at, s + at, to + 4 * i);
-    });
-  Byte copies[4][16] = {};
-  float last[4 * kStep];
-  copy_four(p, q, r, s, static_cast<std::size_t>(n) * sizeof(T), copies);
-  move(copies[0], copies[1], copies[2], copies[3], last);
-  std::memcpy(to, last, static_cast<std::size_t>(n) * 16);
+  const std::int64_t n = run.n;
+  const Byte *p = run.rows[0], *q = run.rows[1], *r = run.rows[2], *s = run.rows[3];
+  auto* to = reinterpret_cast<float*>(run.quads);
+  for (std::int64_t k = 0; k < run.count; ++k) {
+    if (n >= kStep) {
+      in_steps<kStep>(n, [&](std::int64_t i) HWY_ATTR {
+        const std::int64_t at = i * kElement;
+        move(p + at, q + at, r + at, s + at, to + 4 * i);
+      });
+    } else {
+      Byte copies[4][16] = {};
+      float last[4 * kStep];
+      copy_four(p, q, r, s, static_cast<std::size_t>(n * kElement), copies);
+      move(copies[0], copies[1], copies[2], copies[3], last);
+      std::memcpy(to, last, static_cast<std::size_t>(n) * 16);
+    }
+    p += run.row_step;
+    q += run.row_step;
+    r += run.row_step;
+    s += run.row_step;
+    to += run.quad_step / 4;
+  }
 }
 
 #endif

@@ -28,10 +28,12 @@ inline bool far_columns(std::int64_t distance) {
   return distance >= 3 * kLine || (distance >= 2 * kLine && distance % kLine == 0);
 }
 
+/// How far ahead of what is written lines of a run are prefetched.
+inline constexpr std::int64_t kAhead = 5 * kLine;
+
 /// The lines of a run that will be written soon after the one at hand.
 HWY_INLINE void prefetch_ahead(const Byte* p, std::int64_t bytes) {
-  constexpr std::int64_t kDistance = 5 * kLine;
-  for (std::int64_t i = 0; i < bytes; i += kLine) prefetch_for_write(p + kDistance + i);
+  for (std::int64_t i = 0; i < bytes; i += kLine) prefetch_for_write(p + kAhead + i);
 }
 
 /// kB * 16 / E rows from b, all columns; at least a tile of them. Stores wait for their lines in

@@ -38,8 +38,9 @@ Nest nest_of(std::initializer_list<Loop> loops) noexcept {
 
 void choose_planes(const Nest& nest, int scalar, std::int64_t least, Job& job) noexcept {
   constexpr std::int64_t kLeastBetween = 64, kMostPlanes = kPlanesBytes / (kLeastLines * kLine);
-  if (job.fill || job.kind != Kind::transpose || job.parts != Parts::none ||
-      job.columns > job.a.n || job.transpose->number != TransposeKernel::Number::element)
+  if (job.fill || job.kind != Kind::transpose || job.move != UnitMove::none ||
+      job.parts != Parts::none || job.columns > job.a.n ||
+      job.transpose->number != TransposeKernel::Number::element)
     return;
   Pool pool(nest);
   int element = scalar;

@@ -115,8 +115,8 @@ bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
 void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept {
   constexpr std::int64_t kShortRow = 64;
   // Longer runs are as fast one by one.
-  const bool moves = job.move == CastMove::runs ? job.a.n * job.dst_bytes >= kLongRunBytes
-                                                : job.move != CastMove::none;
+  const bool moves = job.move == UnitMove::runs ? job.a.n * job.dst_bytes >= kLongRunBytes
+                                                : job.move != UnitMove::none;
   if (job.fill || moves) return;
   const bool along_b = job.src_bytes <= job.dst_bytes;
   const Chain &row = along_b ? job.b : job.a, &rows = along_b ? job.a : job.b;
@@ -130,7 +130,7 @@ void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept {
   if (!cut_stage(outer, job.src_bytes, job.dst_bytes, stage)) return;
   if (stage.elements * stage.ranges.n < least) return;
   job.kind = Kind::stage;
-  job.move = CastMove::none;
+  job.move = UnitMove::none;
   job.a = job.b = Chain{};
   job.across = kOneIteration;
   for (int i = 0; i < stage.move.count; ++i) job.a.n *= stage.move.loops[i].n;

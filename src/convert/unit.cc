@@ -40,7 +40,9 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
       mean_(mean),
       norm_(norm),
       src_end_(src_end),
-      kernels_(kernels()) {
+      kernels_(kernels()),
+      quads_(is_cast ? cast.moves().quads
+                     : kernels_.quads[static_cast<std::size_t>(log2_of(job.dst_bytes))]) {
   block_.rows = rows_;
   block_.cols = columns_;
   block_.size = job.parts == Parts::columns ? Size::small : size;
@@ -49,9 +51,10 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
   block_.non_temporal = job.non_temporal;
   block_.one_piece = job.one_piece;
   inner_.size = Size::small;
-  even_ = !is_cast && job.kind == Kind::transpose && job.parts == Parts::none &&
-          job.columns == job.a.block && job.across.n == 1 && job.row_stride != 0 &&
-          job.col_stride != 0 && job.a.valid == job.a.n && job.b.valid == job.b.n;
+  even_ = !is_cast && job.move == UnitMove::none && job.kind == Kind::transpose &&
+          job.parts == Parts::none && job.columns == job.a.block && job.across.n == 1 &&
+          job.row_stride != 0 && job.col_stride != 0 && job.a.valid == job.a.n &&
+          job.b.valid == job.b.n;
   if (!even_) return;
   describe_whole_block();
   even_ = !rows_crowd();
@@ -253,21 +256,38 @@ void UnitRunner::gather_crowded_rows() noexcept {
 
 /// A block that is not cast or cast by what moves it.
 void UnitRunner::transpose_block() noexcept {
-  if (job_.move == CastMove::interleave) {
-    const Byte* const rows[] = {block_.row(0), block_.row(1), block_.row(2), block_.row(3)};
-    cast_.moves().interleave(rows, block_.na, block_.column(0));
-  } else if (job_.move == CastMove::part) {
-    Byte* const rows[] = {block_.column(0), block_.column(1), block_.column(2), block_.column(3)};
-    cast_.moves().part(block_.row(0), block_.nb, rows, block_.tuning->prefetch_for_write);
-  } else if (job_.move == CastMove::transpose) {
+  if (job_.move == UnitMove::transpose) {
     cast_.moves().transpose(block_);
   } else {
     transpose_bytes(block_, job_.dst_bytes);
   }
 }
 
+/// Rows and quads.
+void UnitRunner::move_quads(std::int64_t next_is, std::int64_t next_os) noexcept {
+  const bool ahead = block_.tuning->prefetch_for_write;
+  if (job_.move == UnitMove::join) {
+    quads_.join({{block_.row(0), block_.row(1), block_.row(2), block_.row(3)},
+                 block_.column(0),
+                 block_.na,
+                 job_.across.n,
+                 next_is,
+                 next_os,
+                 ahead});
+  } else {
+    quads_.part({{block_.column(0), block_.column(1), block_.column(2), block_.column(3)},
+                 block_.row(0),
+                 block_.nb,
+                 job_.across.n,
+                 next_os,
+                 next_is,
+                 ahead});
+  }
+}
+
 /// One block after the other, by rows and columns that are located.
 void UnitRunner::transpose_blocks(std::int64_t next_is, std::int64_t next_os) noexcept {
+  if (moves_quads(job_.move)) return move_quads(next_is, next_os);
   const std::int64_t located = block_.col_stride == 0 ? job_.a.n : 1;
   transpose_block();
   for (std::int64_t k = 1; k < job_.across.n; ++k) {
@@ -312,13 +332,13 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
   if (job_.parts != Parts::none || job_.columns > job_.a.n) return transpose_parts(unit, na, nb);
   locate(unit, na, nb, false);
   block_.nb = nb;
-  if (job_.move == CastMove::split) {
+  if (job_.move == UnitMove::split) {
     split(unit);
   } else if (separate) {
     job_.src_bytes <= job_.dst_bytes ? transpose_then_cast(unit) : cast_then_transpose(unit);
   } else {
     read_zeros_without_source(nb);
-    if (job_.across.n == 1 && !is_cast_) gather_crowded_rows();
+    if (job_.across.n == 1 && !is_cast_ && job_.move == UnitMove::none) gather_crowded_rows();
     transpose_blocks(job_.across.is, job_.across.os);
   }
   for (std::int64_t a = block_.na; a < na; ++a) {

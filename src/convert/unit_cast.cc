@@ -141,9 +141,9 @@ void UnitRunner::press(const Byte* src, Byte* dst, std::int64_t pixels,
 /// `rows` runs of na elements, of which the first `valid` have a source and the others become zero.
 void UnitRunner::cast_copy(const Unit& unit, const Byte* src, Byte* dst, std::int64_t rows,
                            std::int64_t na, std::int64_t valid) noexcept {
-  if (job_.move == CastMove::spread) return spread(unit, src, dst, rows);
-  if (job_.move == CastMove::press) return press(src, dst, rows, na);
-  if (job_.move == CastMove::runs)
+  if (job_.move == UnitMove::spread) return spread(unit, src, dst, rows);
+  if (job_.move == UnitMove::press) return press(src, dst, rows, na);
+  if (job_.move == UnitMove::runs)
     return cast_.moves().runs({src, dst, rows, stride_of(job_.b, &Loop::is),
                                stride_of(job_.b, &Loop::os), na, job_.across.valid, job_.across.is,
                                job_.across.os});
