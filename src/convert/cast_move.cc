@@ -49,6 +49,19 @@ bool fits_transpose(const Job& job) noexcept {
   return job.b.valid == job.b.n && (tiles || fewer >= kLeast);
 }
 
+/// Runs of 4 or 8 that follow each other along rows on one side and across on the other.
+bool fits_transpose_runs(const Job& job) noexcept {
+  const std::int64_t n = job.a.n, src = n * job.src_bytes, dst = n * job.dst_bytes;
+  const Loop &rows = job.b.loops[0], &across = job.across;
+  if ((n != 4 && n != 8) || job.a.valid != n) return false;
+  const auto fits = [&](const Loop& written, const Loop& read) {
+    const std::int64_t fewer = std::min(written.valid, read.valid),
+                       more = std::max(written.valid, read.valid);
+    return written.os == dst && read.is == src && fewer >= 16 / n && more >= 32 / n;
+  };
+  return fits(rows, across) || fits(across, rows);
+}
+
 }  // namespace
 
 bool has_short_runs(const Job& job) noexcept {
@@ -63,7 +76,11 @@ UnitMove find_quad_move(const Job& job, const QuadKernels& quads) noexcept {
 
 UnitMove find_cast_move(const Job& job, const CastMoves& moves) noexcept {
   if (job.b.count != 1) return UnitMove::none;
-  if (job.kind == Kind::copy && moves.runs != nullptr && has_short_runs(job)) return UnitMove::runs;
+  if (job.kind == Kind::copy) {
+    if (moves.transpose_runs != nullptr && fits_transpose_runs(job))
+      return UnitMove::transpose_runs;
+    if (moves.runs != nullptr && has_short_runs(job)) return UnitMove::runs;
+  }
   if (job.a.count != 1) return UnitMove::none;
   if (job.kind == Kind::transpose) {
     if (moves.split != nullptr && fits_split(job)) return UnitMove::split;

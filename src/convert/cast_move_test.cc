@@ -184,6 +184,26 @@ TEST(ConvertCastMoves, ShortRuns) {
   }
 }
 
+// Blocks of pixels, which follow each other on one side only; those that no tile holds as well.
+TEST(ConvertCastMoves, RunsOfPixelsAndBlocks) {
+  Random random(40);
+  ThreadPool pool(3);
+  for (const char* blocks : {"n c/4 h w c%4", "n c/8 h w c%8", "y:(n h) x:(c/4 w) lane:c%4",
+                             "n h c/8 w c%8", "n c/4 w h c%4"}) {
+    for (const std::int64_t c : {8, 12, 16, 20, 23, 24, 32, 40, 64, 67, 96, 132, 512}) {
+      const Shape shape("nchw", {pick(random, {1, 2}), c, pick(random, {1, 3, 8, 13}),
+                                 pick(random, {1, 2, 3, 4, 7, 8, 9, 15, 17, 32, 57})});
+      const char* const pixels = random() % 4 ? "n h w c" : "n h w (c)~24";
+      for (const DType half : {DType::f16, DType::bf16}) {
+        expect_same({pixels, blocks, shape, DType::f32, half, {}, {}, {}}, random, pool);
+        expect_same({pixels, blocks, shape, half, DType::f32, {}, {}, {}}, random, pool);
+        expect_same({blocks, pixels, shape, DType::f32, half, {}, {}, {}}, random, pool);
+        expect_same({blocks, pixels, shape, half, DType::f32, {}, {}, {}}, random, pool);
+      }
+    }
+  }
+}
+
 // Rows that end before a block of columns does, so that they are short parts far from each other.
 TEST(ConvertCastMoves, PartsOfRows) {
   Random random(35);
@@ -226,6 +246,8 @@ TEST(ConvertCastMoves, AreChosen) {
       {"y:(n h) x:(c/4 w) lane:c%4", "n c h w", features, DType::f16, DType::f32, {}, {}, {}},
       {"n h w c", "n c h w", picture, DType::u8, DType::f32, {1, 2, 3}, {2}, Axis("c")},
       {"n c/16 h w c%16", "n h w c", features, DType::f32, DType::f16, {}, {}, {}},
+      {"n h w c", "n c/4 h w c%4", features, DType::f32, DType::f16, {}, {}, {}},
+      {"y:(n h) x:(c/4 w) lane:c%4", "n h w c", features, DType::f16, DType::f32, {}, {}, {}},
   };
   for (const Case& c : cases) {
     EXPECT_NE(explained(c).find("in one step"), std::string::npos) << c.text() << explained(c);

@@ -51,7 +51,7 @@ void grow_destination(Chain& chain, Pool& pool, int element, std::int64_t bytes)
 /// shorter one inside, while the lines that they share are near.
 void choose_across(Job& job, Pool& pool) noexcept {
   const std::int64_t run = job.a.n * job.dst_bytes;
-  const int read = pool.find_source(run), written = pool.find_destination(run);
+  const int read = pool.find_source(job.a.n * job.src_bytes), written = pool.find_destination(run);
   const bool both = read >= 0 && written >= 0 && read != written;
   const int across = both ? (pool.loops[read].n < pool.loops[written].n ? read : written)
                           : std::max(read, written);
@@ -323,7 +323,7 @@ void choose_cast_move(Job& job, Pool& pool, const CastMoves& moves) noexcept {
     leave_no_sliver(job.b);
     return choose_repeats(job, pool, all);
   }
-  if (job.move == UnitMove::runs) {
+  if (job.move == UnitMove::runs || job.move == UnitMove::transpose_runs) {
     const std::int64_t row = job.a.n * job.dst_bytes * job.across.n;
     job.b.block = std::clamp<std::int64_t>(most_of_streams(all) / row, 1, job.b.n);
     return;

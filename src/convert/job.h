@@ -41,7 +41,17 @@ struct Step {
 
 /// What moves a whole unit at once: one of CastMoves, or, also without a cast, between rows and
 /// quads.
-enum class UnitMove : std::uint8_t { none, split, spread, press, join, part, transpose, runs };
+enum class UnitMove : std::uint8_t {
+  none,
+  split,
+  spread,
+  press,
+  join,
+  part,
+  transpose,
+  runs,
+  transpose_runs,
+};
 
 /// Whether it moves between rows and quads.
 constexpr bool moves_quads(UnitMove move) {

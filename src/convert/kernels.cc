@@ -106,6 +106,7 @@ constexpr OfCasts<CastMoves> cast_moves() {
   with_each<Fast::f32, Fast::f16, Fast::bf16>([&]<Fast kFrom, Fast kTo>() {
     using Of = CastHalves<kFrom, kTo>;
     at(kFrom, kTo).quads = {join_quads<Of>, part_quads<Of>};
+    at(kFrom, kTo).transpose_runs = transpose_runs<kFrom, kTo>;
   });
 #endif
   return all;

@@ -194,6 +194,7 @@ struct CastRuns {
   Byte* dst;
   std::int64_t rows, is, os, n;
   std::int64_t across = 1, across_is = 0, across_os = 0;
+  bool prefetch_for_write = false;  ///< as the tuning says
 };
 
 /// Four rows of n elements and n quads, those of one column next to each other; `count` times, from
@@ -233,6 +234,9 @@ struct CastMoves {
   void (*transpose)(const TransposeBlock&) = nullptr;
   /// Runs too short for a call each, which stay runs.
   void (*runs)(const CastRuns&) = nullptr;
+  /// The same of 4 or 8 elements that follow each other along rows on one side and across on the
+  /// other; in tiles of 32 / n by 16 / n.
+  void (*transpose_runs)(const CastRuns&) = nullptr;
 };
 
 /// A value for each pair of those types, the type before the cast first.

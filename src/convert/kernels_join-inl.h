@@ -18,76 +18,92 @@ namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET <= HWY_AVX3
-/// Between kN rows of 16 elements of 4 bytes and 16 columns of kN, one after the other: kN
-/// registers either way. Each register of the result takes elements from all, two sources at a
-/// time.
-template <int kN>
+template <int E>
+HWY_INLINE __m512i permute(__m512i x, __m512i order, __m512i y) {
+  if constexpr (E == 2) return _mm512_permutex2var_epi16(x, order, y);
+  if constexpr (E == 4) return _mm512_permutex2var_epi32(x, order, y);
+  if constexpr (E == 8) return _mm512_permutex2var_epi64(x, order, y);
+}
+
+/// Between kN rows of as many elements as a register holds and as many columns of kN, one after the
+/// other: kN registers either way. Each register of the result takes elements from all, two sources
+/// at a time.
+template <int E, int kN>
 struct Shuffle {
-  static constexpr int kPairs = (kN + 1) / 2;
-  alignas(64) std::int32_t index[kN][kPairs][16];
-  std::uint16_t mask[kN][kPairs];
+  using T = typename Element<E>::Type;
+  static constexpr int kCount = 64 / E, kPairs = (kN + 1) / 2;
+  alignas(64) T index[kN][kPairs][kCount];
+  std::uint32_t mask[kN][kPairs];
 
   /// `from(i)`: which element of the source becomes element i of the result.
   template <class F>
   constexpr explicit Shuffle(F from) : index{}, mask{} {
-    for (int i = 0; i < 16 * kN; ++i) {
-      const int source = from(i), pair = source / 32;
-      index[i / 16][pair][i % 16] = source % 32;
-      mask[i / 16][pair] = static_cast<std::uint16_t>(mask[i / 16][pair] | 1u << (i % 16));
+    for (int i = 0; i < kCount * kN; ++i) {
+      const int source = from(i), pair = source / (2 * kCount);
+      index[i / kCount][pair][i % kCount] = static_cast<T>(source % (2 * kCount));
+      mask[i / kCount][pair] |= std::uint32_t{1} << (i % kCount);
     }
   }
 
   HWY_INLINE __m512i operator()(const __m512i (&x)[kN], int i) const {
-    __m512i out = _mm512_permutex2var_epi32(x[0], _mm512_load_si512(index[i][0]), x[1]);
+    __m512i out = permute<E>(x[0], _mm512_load_si512(index[i][0]), x[1]);
     HWY_UNROLL(4)
     for (int p = 1; p < kPairs; ++p) {
       const __m512i order = _mm512_load_si512(index[i][p]);
-      if (2 * p + 1 < kN) {
-        out = _mm512_mask_mov_epi32(out, mask[i][p],
-                                    _mm512_permutex2var_epi32(x[2 * p], order, x[2 * p + 1]));
+      const bool two = 2 * p + 1 < kN;
+      if constexpr (E == 2) {
+        out =
+            two ? _mm512_mask_mov_epi16(out, mask[i][p], permute<E>(x[2 * p], order, x[2 * p + 1]))
+                : _mm512_mask_permutexvar_epi16(out, mask[i][p], order, x[2 * p]);
       } else {
-        out = _mm512_mask_permutexvar_epi32(out, mask[i][p], order, x[2 * p]);
+        const auto lanes = static_cast<__mmask16>(mask[i][p]);
+        out = two ? _mm512_mask_mov_epi32(out, lanes, permute<E>(x[2 * p], order, x[2 * p + 1]))
+                  : _mm512_mask_permutexvar_epi32(out, lanes, order, x[2 * p]);
       }
     }
     return out;
   }
 };
 
-/// kN rows of 4 bytes whose columns follow each other without a gap.
-template <int kN>
+/// kN rows whose columns follow each other without a gap.
+template <int E, int kN>
 void join_rows(const TransposeBlock& t) {
-  static constexpr Shuffle<kN> kShuffle([](int i) { return i % kN * 16 + i / kN; });
+  constexpr std::int64_t kCount = 64 / E;
+  static constexpr Shuffle<E, kN> kShuffle([](int i) { return i % kN * int{kCount} + i / kN; });
   const Byte* rows[kN];
   for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
+  Byte* const first = t.cols[0];
   const bool ahead = t.tuning->prefetch_for_write;
-  for (std::int64_t next = 0; next < t.na; next += 16) {
-    const std::int64_t a = std::min(next, t.na - 16);
-    Byte* const to = t.cols[0] + a * kN * 4;
+  in_steps<kCount>(t.na, [&](std::int64_t a) HWY_ATTR {
+    Byte* const to = first + a * kN * E;
     if (ahead) prefetch_ahead(to, kN * 64);
     __m512i x[kN];
     HWY_UNROLL(8)
-    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(rows[k] + a * 4);
+    for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(rows[k] + a * E);
     HWY_UNROLL(8)
     for (int k = 0; k < kN; ++k) _mm512_storeu_si512(to + k * 64, kShuffle(x, k));
-  }
+  });
 }
 
-/// kN columns of 4 bytes whose rows follow each other without a gap.
-template <int kN>
+/// kN columns whose rows follow each other without a gap.
+template <int E, int kN>
 void part_columns(const TransposeBlock& t) {
-  static constexpr Shuffle<kN> kShuffle([](int i) { return i % 16 * kN + i / 16; });
-  const hn::FixedTag<std::uint32_t, 16> d;
+  constexpr int kCount = 64 / E;
+  static constexpr Shuffle<E, kN> kShuffle([](int i) { return i % kCount * kN + i / kCount; });
+  const hn::FixedTag<typename Element<E>::Type, kCount> d;
   const bool ahead = t.tuning->prefetch_for_write;
-  for (std::int64_t next = 0; next < t.nb; next += 16) {
-    const std::int64_t b = std::min(next, t.nb - 16);
-    const Byte* const from = t.row(0) + b * kN * 4;
+  const Byte* const first = t.row(0);
+  Byte* to[kN];
+  for (int k = 0; k < kN; ++k) to[k] = t.column(k);
+  in_steps<kCount>(t.nb, [&](std::int64_t b) HWY_ATTR {
+    const Byte* const from = first + b * kN * E;
     __m512i x[kN];
     HWY_UNROLL(8)
     for (int k = 0; k < kN; ++k) x[k] = _mm512_loadu_si512(from + k * 64);
     HWY_UNROLL(8)
     for (int k = 0; k < kN; ++k)
-      write(hn::Vec<decltype(d)>{kShuffle(x, k)}, d, t.column(k) + b * 4, ahead);
-  }
+      write(hn::Vec<decltype(d)>{kShuffle(x, k)}, d, to[k] + b * E, ahead);
+  });
 }
 
 /// Orders of the lanes of two registers, one behind the other.
@@ -111,13 +127,6 @@ struct Lanes {
   alignas(64) static constexpr Order kEven = make([](int i) { return 2 * i; });
   alignas(64) static constexpr Order kOdd = make([](int i) { return 2 * i + 1; });
 };
-
-template <int E>
-HWY_INLINE __m512i permute(__m512i x, __m512i order, __m512i y) {
-  if constexpr (E == 2) return _mm512_permutex2var_epi16(x, order, y);
-  if constexpr (E == 4) return _mm512_permutex2var_epi32(x, order, y);
-  if constexpr (E == 8) return _mm512_permutex2var_epi64(x, order, y);
-}
 
 /// kN rows whose columns follow each other without a gap, in as many perfect shuffles as kN has
 /// binary digits.

@@ -42,7 +42,7 @@ class Transposes {
     rows_[count_++] = {name, number, fits, run};
   }
 
-  std::array<TransposeKernel, 24> rows_{};
+  std::array<TransposeKernel, 32> rows_{};
   std::size_t count_ = 0;
 };
 
@@ -141,10 +141,17 @@ constexpr Transposes<E>::Transposes() {
   if constexpr (E == 2 || E == 4) {
     add("join", Number::rows, fits_interleave<E, 8>, join_lanes<E, 8>);
     add("part", Number::columns, fits_columns<E, 8>, part_lanes<E, 8>);
+    add("part", Number::columns, fits_columns<E, 2>, part_lanes<E, 2>);
   }
   if constexpr (E == 2) {
     add("part", Number::columns, fits_columns<E, 4>, part_lanes<E, 4>);
     add("part", Number::columns, fits_columns<E, 16>, part_lanes<E, 16>);
+    add("part", Number::columns, fits_columns<E, 3>, part_columns<E, 3>);
+    add("part", Number::columns, fits_columns<E, 5>, part_columns<E, 5>);
+    add("part", Number::columns, fits_columns<E, 6>, part_columns<E, 6>);
+    add("part", Number::columns, fits_columns<E, 7>, part_columns<E, 7>);
+    add("join", Number::rows, fits_interleave<E, 5>, join_rows<E, 5>);
+    add("join", Number::rows, fits_interleave<E, 6>, join_rows<E, 6>);
   }
   if constexpr (E == 8) {
     add("part", Number::columns, fits_columns<E, 2>, part_few<E, 2>);
@@ -152,24 +159,22 @@ constexpr Transposes<E>::Transposes() {
   }
   if constexpr (E == 4) add("part", Number::columns, fits_columns<E, 4>, part_few<E, 4>);
 #endif
-  if constexpr (!parted && E == 1)
+  if constexpr (!parted && E == 1) {
     add("spread", Number::columns, fits_few_columns<E, 2>, few_columns<E, 8>);
-  if constexpr (!parted && E <= 2)
     add("spread", Number::columns, fits_few_columns<E, 4>, few_columns<E, 4>);
-  if constexpr (E == 1 || (!parted && E <= 4))
-    add("spread", Number::columns, fits_few_columns<E, 8>, few_columns<E, 2>);
+  }
+  if constexpr (E == 1) add("spread", Number::columns, fits_few_columns<E, 8>, few_columns<E, 2>);
   if constexpr (E == 4 || E == 8)
     add("deinterleave", Number::columns, fits_columns<E, 3>, deinterleave<E, 3>);
   if constexpr (E <= 2) add("press", Number::rows, fits_few_rows<E, 8>, few_rows<E, 8>);
   if constexpr (E == 1) add("press", Number::rows, fits_few_rows<E, 16>, few_rows<E, 16>);
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (E == 4) {
-    add("join", Number::rows, fits_interleave<E, 5>, join_rows<5>);
-    add("join", Number::rows, fits_interleave<E, 6>, join_rows<6>);
-    add("join", Number::rows, fits_interleave<E, 7>, join_rows<7>);
-    add("part", Number::columns, fits_columns<E, 5>, part_columns<5>);
-    add("part", Number::columns, fits_columns<E, 6>, part_columns<6>);
-    add("part", Number::columns, fits_columns<E, 7>, part_columns<7>);
+    add("join", Number::rows, fits_interleave<E, 5>, join_rows<E, 5>);
+    add("join", Number::rows, fits_interleave<E, 6>, join_rows<E, 6>);
+    add("part", Number::columns, fits_columns<E, 5>, part_columns<E, 5>);
+    add("part", Number::columns, fits_columns<E, 6>, part_columns<E, 6>);
+    add("part", Number::columns, fits_columns<E, 7>, part_columns<E, 7>);
   }
   if constexpr (E == 16) {
     add("join", Number::rows, fits_interleave<E, 2>, join_blocks<2>);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Casts of short runs, each where it belongs.
+// Casts of short runs, each where it belongs, or in tiles of them.
 #if defined(STOWAGE_CONVERT_RUNS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef STOWAGE_CONVERT_RUNS_INL_H
 #undef STOWAGE_CONVERT_RUNS_INL_H
@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "convert/kernels_cast-inl.h"
+#include "convert/kernels_halves-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -73,6 +74,132 @@ void cast_runs(const CastRuns& runs) {
     cast_few<kFrom, kTo, 16>(src + from, dst + to);
   });
 }
+
+#if HWY_TARGET <= HWY_AVX3
+
+/// `written` by `read` runs of kN elements: those that are written one after the other, each `is`
+/// bytes from the one before in the source, and those that are read so, `os` bytes apart in the
+/// result.
+struct RunPlaces {
+  const Byte* src;
+  Byte* dst;
+  std::int64_t written, read, is, os;
+};
+
+/// Between f32 and 16-bit floats.
+template <Fast kFrom, Fast kTo, int kN, Writing kWriting>
+struct RunTiles {
+  using V = hn::Vec<HalvesTag<4> >;
+  static constexpr std::int64_t kSource = kN * sizeof(typename Stored<kFrom>::Type),
+                                kResult = kN * sizeof(typename Stored<kTo>::Type);
+  /// Runs of a register of 16-bit elements, and of half of one.
+  static constexpr std::int64_t kWhole = 32 / kN, kHalf = 16 / kN;
+
+  /// kWhole are written one after the other, kHalf are read so.
+  static HWY_INLINE void wide(const Byte* from, std::int64_t is, Byte* to, std::int64_t os) {
+    const auto load = [&](int pair) HWY_ATTR {
+      return load_cast<kFrom, kTo>(from + 2 * pair * is, from + (2 * pair + 1) * is);
+    };
+    const auto store = [&](__m512i v, int i)
+                           HWY_ATTR { store_cast<kFrom, kWriting, 4>(V{v}, to + i * os); };
+    const __m512i p = load(0), q = load(1);
+    if constexpr (kN == 4) {
+      const __m512i low = _mm512_setr_epi64(0, 4, 8, 12, 1, 5, 9, 13),
+                    high = _mm512_setr_epi64(2, 6, 10, 14, 3, 7, 11, 15);
+      const __m512i r = load(2), s = load(3);
+      const __m512i a = _mm512_permutex2var_epi64(p, low, q),
+                    b = _mm512_permutex2var_epi64(p, high, q),
+                    c = _mm512_permutex2var_epi64(r, low, s),
+                    d = _mm512_permutex2var_epi64(r, high, s);
+      store(_mm512_shuffle_i64x2(a, c, 0x44), 0);
+      store(_mm512_shuffle_i64x2(a, c, 0xee), 1);
+      store(_mm512_shuffle_i64x2(b, d, 0x44), 2);
+      store(_mm512_shuffle_i64x2(b, d, 0xee), 3);
+    } else {
+      store(_mm512_shuffle_i64x2(p, q, 0x88), 0);
+      store(_mm512_shuffle_i64x2(p, q, 0xdd), 1);
+    }
+  }
+
+  /// kHalf are written one after the other, kWhole are read so.
+  static HWY_INLINE void tall(const Byte* from, std::int64_t is, Byte* to, std::int64_t os) {
+    const auto load = [&](int i) HWY_ATTR {
+      const Byte* const row = from + i * is;
+      return load_cast<kFrom, kTo>(row, row + kHalf * kSource);
+    };
+    const auto store = [&](__m512i v, int first, int second) HWY_ATTR {
+      const HalvesTag<2> half;
+      store_cast<kFrom, kWriting, 2>(hn::LowerHalf(half, V{v}), to + first * os);
+      store_cast<kFrom, kWriting, 2>(hn::UpperHalf(half, V{v}), to + second * os);
+    };
+    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                  high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    const __m512i p = load(0), q = load(1);
+    if constexpr (kN == 4) {
+      const __m512i r = load(2), s = load(3);
+      const __m512i a = _mm512_unpacklo_epi64(p, q), b = _mm512_unpackhi_epi64(p, q),
+                    c = _mm512_unpacklo_epi64(r, s), d = _mm512_unpackhi_epi64(r, s);
+      store(_mm512_permutex2var_epi64(a, low, c), 0, 2);
+      store(_mm512_permutex2var_epi64(b, low, d), 1, 3);
+      store(_mm512_permutex2var_epi64(a, high, c), 4, 6);
+      store(_mm512_permutex2var_epi64(b, high, d), 5, 7);
+    } else {
+      store(_mm512_permutex2var_epi64(p, low, q), 0, 1);
+      store(_mm512_permutex2var_epi64(p, high, q), 2, 3);
+    }
+  }
+
+  /// Tile by tile, the shorter side inside, unless lines that are as far apart crowd the L1.
+  template <std::int64_t kWritten, std::int64_t kRead, class Tile>
+  static HWY_INLINE void walk(const RunPlaces& t, const Tile& tile) {
+    const auto at = [&](std::int64_t w, std::int64_t r) HWY_ATTR {
+      tile(t.src + w * t.is + r * kSource, t.is, t.dst + w * kResult + r * t.os, t.os);
+    };
+    const bool writes_crowd = crowded(t.os, t.read), reads_crowd = crowded(t.is, t.written);
+    if (writes_crowd != reads_crowd ? writes_crowd : t.written <= t.read) {
+      in_steps<kRead>(t.read, [&](std::int64_t r) HWY_ATTR {
+        in_steps<kWritten>(t.written, [&](std::int64_t w) HWY_ATTR { at(w, r); });
+      });
+    } else {
+      in_steps<kWritten>(t.written, [&](std::int64_t w) HWY_ATTR {
+        in_steps<kRead>(t.read, [&](std::int64_t r) HWY_ATTR { at(w, r); });
+      });
+    }
+  }
+
+  /// Whole lines are written, unless many runs would be written twice.
+  static bool move(const RunPlaces places) {
+    const bool whole = places.written % kWhole == 0 || places.written >= 4 * kWhole;
+    if (places.written >= kWhole && places.read >= kHalf && (whole || places.read < kWhole)) {
+      walk<kWhole, kHalf>(places, wide);
+    } else if (places.written >= kHalf && places.read >= kWhole) {
+      walk<kHalf, kWhole>(places, tall);
+    } else {
+      return false;
+    }
+    return true;
+  }
+};
+
+/// As CastMoves::transpose_runs says.
+template <Fast kFrom, Fast kTo>
+void transpose_runs(const CastRuns& runs) {
+  constexpr std::int64_t kResult = sizeof(typename Stored<kTo>::Type);
+  const RunPlaces places =
+      runs.os == runs.n * kResult
+          ? RunPlaces{runs.src, runs.dst, runs.rows, runs.across, runs.is, runs.across_os}
+          : RunPlaces{runs.src, runs.dst, runs.across, runs.rows, runs.across_is, runs.os};
+  const auto move = [&](auto writing) {
+    return runs.n == 4 ? RunTiles<kFrom, kTo, 4, writing()>::move(places)
+                       : RunTiles<kFrom, kTo, 8, writing()>::move(places);
+  };
+  const bool moved = runs.prefetch_for_write
+                         ? move(std::integral_constant<Writing, Writing::ahead>())
+                         : move(std::integral_constant<Writing, Writing::plain>());
+  if (!moved) cast_runs<kFrom, kTo>(runs);
+}
+
+#endif
 
 #endif
 

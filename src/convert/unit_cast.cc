@@ -143,10 +143,19 @@ void UnitRunner::cast_copy(const Unit& unit, const Byte* src, Byte* dst, std::in
                            std::int64_t na, std::int64_t valid) noexcept {
   if (job_.move == UnitMove::spread) return spread(unit, src, dst, rows);
   if (job_.move == UnitMove::press) return press(src, dst, rows, na);
-  if (job_.move == UnitMove::runs)
-    return cast_.moves().runs({src, dst, rows, stride_of(job_.b, &Loop::is),
-                               stride_of(job_.b, &Loop::os), na, job_.across.valid, job_.across.is,
-                               job_.across.os});
+  if (job_.move == UnitMove::runs || job_.move == UnitMove::transpose_runs) {
+    const CastRuns runs{src,
+                        dst,
+                        rows,
+                        stride_of(job_.b, &Loop::is),
+                        stride_of(job_.b, &Loop::os),
+                        na,
+                        job_.across.valid,
+                        job_.across.is,
+                        job_.across.os,
+                        block_.tuning->prefetch_for_write};
+    return (job_.move == UnitMove::runs ? cast_.moves().runs : cast_.moves().transpose_runs)(runs);
+  }
   const std::int64_t is = stride_of(job_.b, &Loop::is), os = stride_of(job_.b, &Loop::os),
                      run = na * job_.dst_bytes, pitch = is / job_.src_bytes,
                      longest =
