@@ -126,7 +126,6 @@ TEST(ConvertCastMoves, HalvesOfManyRows) {
   }
 }
 
-// Quads next to each other and in images, whose rows are long enough to be moved one by one or not.
 TEST(ConvertCastMoves, QuadsWithoutCast) {
   Random random(39);
   ThreadPool pool(3);
@@ -138,8 +137,11 @@ TEST(ConvertCastMoves, QuadsWithoutCast) {
         for (const char* rows : {"n c h w", "n c h (w)~5", "n h c w"}) {
           for (const char* quads : {"n c/4 h w c%4", "y:(n h) x:(c/4 w) lane:c%4"}) {
             const Options options{.huge_from = random() % 2 ? 1000u : std::size_t{1} << 30};
-            expect_same({rows, quads, shape, dtype, dtype, {}, {}, {}}, random, pool, options);
-            expect_same({quads, rows, shape, dtype, dtype, {}, {}, {}}, random, pool, options);
+            const std::int64_t pitch = pick(random, {1, 64});
+            expect_same({rows, quads, shape, dtype, dtype, {}, {}, {}, pitch}, random, pool,
+                        options);
+            expect_same({quads, rows, shape, dtype, dtype, {}, {}, {}, pitch}, random, pool,
+                        options);
           }
         }
       }
@@ -147,6 +149,7 @@ TEST(ConvertCastMoves, QuadsWithoutCast) {
   }
 }
 
+// Quads next to each other and in images, whose rows are long enough for a register or not.
 TEST(ConvertCastMoves, QuadsOfHalves) {
   Random random(37);
   ThreadPool pool(3);
@@ -193,12 +196,13 @@ TEST(ConvertCastMoves, RunsOfPixelsAndBlocks) {
     for (const std::int64_t c : {8, 12, 16, 20, 23, 24, 32, 40, 64, 67, 96, 132, 512}) {
       const Shape shape("nchw", {pick(random, {1, 2}), c, pick(random, {1, 3, 8, 13}),
                                  pick(random, {1, 2, 3, 4, 7, 8, 9, 15, 17, 32, 57})});
+      const std::int64_t pitch = pick(random, {1, 64});
       const char* const pixels = random() % 4 ? "n h w c" : "n h w (c)~24";
       for (const DType half : {DType::f16, DType::bf16}) {
-        expect_same({pixels, blocks, shape, DType::f32, half, {}, {}, {}}, random, pool);
-        expect_same({pixels, blocks, shape, half, DType::f32, {}, {}, {}}, random, pool);
-        expect_same({blocks, pixels, shape, DType::f32, half, {}, {}, {}}, random, pool);
-        expect_same({blocks, pixels, shape, half, DType::f32, {}, {}, {}}, random, pool);
+        expect_same({pixels, blocks, shape, DType::f32, half, {}, {}, {}, pitch}, random, pool);
+        expect_same({pixels, blocks, shape, half, DType::f32, {}, {}, {}, pitch}, random, pool);
+        expect_same({blocks, pixels, shape, DType::f32, half, {}, {}, {}, pitch}, random, pool);
+        expect_same({blocks, pixels, shape, half, DType::f32, {}, {}, {}, pitch}, random, pool);
       }
     }
   }
@@ -252,6 +256,25 @@ TEST(ConvertCastMoves, AreChosen) {
   for (const Case& c : cases) {
     EXPECT_NE(explained(c).find("in one step"), std::string::npos) << c.text() << explained(c);
   }
+}
+
+// Quads that are not cast are moved by the same kernels, unless tiles are better on the machine.
+TEST(ConvertCastMoves, QuadsAreChosenWithoutCast) {
+  const conversion::QuadKernels& quads = conversion::kernels().quads[1];
+  if (quads.join == nullptr) GTEST_SKIP() << "no such instruction set";
+  const Shape shape("nchw", {1, 64, 56, 56});
+  const Mapping rows(Layout::parse("n c h w"), shape, 2),
+      image(Layout::parse("y:(n h) x:(c/4 w) lane:c%4"), shape, 2);
+  const auto kernel = [&](const Mapping& from, const Mapping& to, int streams, bool huge) {
+    Options options;
+    options.tuning.streams = streams;
+    options.huge_from = huge ? 1 : std::size_t{1} << 40;
+    return Program(DType::f16, from, DType::f16, to, {}, options).kernel();
+  };
+  EXPECT_EQ(kernel(rows, image, 0, false), "join 4");
+  EXPECT_EQ(kernel(image, rows, 0, false), "part 4");
+  EXPECT_EQ(kernel(rows, image, 0, true), "join 4");
+  EXPECT_NE(kernel(rows, image, 16, false), "join 4");
 }
 
 }  // namespace

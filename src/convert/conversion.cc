@@ -128,11 +128,14 @@ void Program::make_jobs() noexcept {
 
 void Program::choose_slices(const Mapping& src, const Mapping& dst, Fault fault) {
   const Job* const most = main_job();
-  // Others find long ranges in a nest.
-  const bool scattered =
-      nests_ > 1 && most != nullptr &&
-      (most->kind == Kind::stage ||
-       (most->kind == Kind::copy && most->a.n * most->dst_bytes < kLongRunBytes));
+  // Others find long ranges in a nest. Beside tiles of runs the tails are few, but where they make
+  // wide elements in lines that the tiles have written.
+  const bool tiles = most != nullptr && most->move == UnitMove::transpose_runs &&
+                     most->src_bytes > most->dst_bytes,
+             scattered =
+                 nests_ > 1 && most != nullptr && !tiles &&
+                 (most->kind == Kind::stage ||
+                  (most->kind == Kind::copy && most->a.n * most->dst_bytes < kLongRunBytes));
   if (!scattered) return;
   Side from(src, src_scalar_), to(dst, dst_scalar_);
   if (!cut_slices(from, to, slices_)) return;

@@ -257,19 +257,20 @@ std::int64_t most_of_pixels(const Job& job, std::int64_t all) noexcept {
   return most_of_streams(all) / (job.a.n * std::max(job.src_bytes, job.dst_bytes)) / kLine * kLine;
 }
 
-/// What moves rows and quads that are not cast. Into rows, tiles load lines in pieces and bypass
-/// the caches.
+/// What moves rows and quads that are not cast, unless lines are better loaded in pieces, which
+/// other kernels do. Into rows, those bypass the caches.
 QuadKernels uncast_quads(int element, Bypass bypass, const Tuning& tuning) noexcept {
+  if (tuning.loads_pieces()) return {};
   QuadKernels quads =
       kernels().quads[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(element)))];
-  if (tuning.loads_pieces() || bypass >= Bypass::lines) quads.part = nullptr;
+  if (bypass >= Bypass::lines) quads.part = nullptr;
   return quads;
 }
 
 /// Rows and quads. So few pixels that a step of the kernel moves hardly more go by way of scratch
 /// memory.
 void choose_quads(Job& job, Pool& pool, std::int64_t all) noexcept {
-  constexpr std::int64_t kMostColumns = 4096;  // zero_bytes has as many
+  constexpr std::int64_t kMostOfZeros = 4096;  // columns, of a row of zero_bytes
   constexpr std::int64_t kPiece = 16;          // of a row, where vectors are short
   const bool join = job.move == UnitMove::join,
              few = join
@@ -278,8 +279,14 @@ void choose_quads(Job& job, Pool& pool, std::int64_t all) noexcept {
   if (few &&
       (choose_parts_of_rows(job, pool, all, false) || choose_parts_of_columns(job, pool, false)))
     return;
-  job.a.block = join ? std::min(job.a.n, kMostColumns) : job.a.n;
-  job.b.block = join ? job.b.n : std::min(job.b.n, most_of_pixels(job, all));
+  if (join) {
+    const std::int64_t most = most_of_streams(all) / (4 * job.dst_bytes) / kLine * kLine;
+    job.a.block = std::min({job.a.n, most, job.b.valid < job.b.n ? kMostOfZeros : most});
+    job.b.block = job.b.n;
+  } else {
+    job.a.block = job.a.n;
+    job.b.block = std::min(job.b.n, most_of_pixels(job, all));
+  }
   choose_repeats(job, pool, all);
 }
 

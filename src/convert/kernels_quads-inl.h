@@ -198,11 +198,20 @@ struct CastHalves {
   }
 };
 
+/// Asks for `bytes` of a run of quads that will be written soon after the byte `at`; what lies
+/// behind its end are the quads of the next time, `next` bytes further on.
+HWY_INLINE void prefetch_quads(const Byte* run, std::int64_t at, std::int64_t bytes,
+                               std::int64_t end, std::int64_t next) {
+  for (std::int64_t i = at + kAhead; i < at + kAhead + bytes; i += kLine)
+    prefetch_for_write(run + (i < end ? i : i + next));
+}
+
 template <class Of>
 void join_quads(const JoinRun& run) {
   constexpr std::int64_t kStep = 64 / Of::kElement, kQuads = kStep / 4, kQuad = 4 * Of::kResult;
   const QuadOrder<Of::kElement> order(false);
-  const std::int64_t n = run.n, bytes = n * kQuad;
+  const std::int64_t n = run.n, bytes = n * kQuad, next = run.count > 1 ? run.quad_step - bytes : 0;
+  const bool ahead = run.prefetch_for_write;
   const Byte *p = run.rows[0], *q = run.rows[1], *r = run.rows[2], *s = run.rows[3];
   Byte* to = run.quads;
   for (std::int64_t k = 0; k < run.count; ++k) {
@@ -213,12 +222,9 @@ void join_quads(const JoinRun& run) {
                        if (at < n) Of::store_first(order(v), to + at * kQuad, 4 * (n - at));
                      });
     } else {
-      // Behind the last quads are those of the next time.
-      const Byte* const next = to + run.quad_step - bytes;
       in_steps<kStep>(n, [&](std::int64_t i) HWY_ATTR {
         const std::int64_t at = i * Of::kSource, quads = i * kQuad;
-        if (run.prefetch_for_write)
-          prefetch_ahead((quads + kAhead < bytes ? to : next) + quads, kStep * kQuad);
+        if (ahead) prefetch_quads(to, quads, kStep * kQuad, bytes, next);
         store_quarters(Of::load(p + at), Of::load(q + at), Of::load(r + at), Of::load(s + at),
                        [&](__m512i v, std::int64_t g) HWY_ATTR {
                          Of::template store<Writing::plain>(order(v),
@@ -240,6 +246,7 @@ void part_quads_as(const PartRun& run) {
   const QuadOrder<Of::kElement> order(true);
   const std::int64_t n = run.n;
   const Byte* from = run.quads;
+  Byte* const rows[] = {run.rows[0], run.rows[1], run.rows[2], run.rows[3]};
   std::int64_t offset = 0;
   for (std::int64_t k = 0; k < run.count; ++k) {
     if (n < kStep) {
@@ -249,7 +256,7 @@ void part_quads_as(const PartRun& run) {
       };
       store_quarters(quads(0), quads(1), quads(2), quads(3),
                      [&](__m512i v, std::int64_t row)
-                         HWY_ATTR { Of::store_first(v, run.rows[row] + offset, n); });
+                         HWY_ATTR { Of::store_first(v, rows[row] + offset, n); });
     } else {
       in_steps<kStep>(n, [&](std::int64_t i) HWY_ATTR {
         const auto quads = [&](std::int64_t g) HWY_ATTR {
@@ -257,7 +264,7 @@ void part_quads_as(const PartRun& run) {
         };
         store_quarters(quads(0), quads(1), quads(2), quads(3),
                        [&](__m512i v, std::int64_t row) HWY_ATTR {
-                         Of::template store<kWriting>(v, run.rows[row] + offset + i * Of::kResult);
+                         Of::template store<kWriting>(v, rows[row] + offset + i * Of::kResult);
                        });
       });
     }

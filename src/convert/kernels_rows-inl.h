@@ -42,7 +42,7 @@ class Transposes {
     rows_[count_++] = {name, number, fits, run};
   }
 
-  std::array<TransposeKernel, 32> rows_{};
+  std::array<TransposeKernel, 24> rows_{};
   std::size_t count_ = 0;
 };
 
@@ -77,7 +77,7 @@ constexpr bool dense_rows(const TransposeBlock& t) {
 }
 
 template <int E, int kRows>
-bool fits_interleave(const TransposeBlock& t) {
+bool fits_rows(const TransposeBlock& t) {
   return dense_columns<E>(t) && t.nb == kRows;
 }
 
@@ -120,9 +120,9 @@ bool fits_one_band(const TransposeBlock& t) {
 template <int E>
 constexpr Transposes<E>::Transposes() {
   if constexpr (E <= 8) {
-    add("interleave", Number::rows, fits_interleave<E, 2>, interleave<E, 2>);
-    add("interleave", Number::rows, fits_interleave<E, 3>, interleave<E, 3>);
-    add("interleave", Number::rows, fits_interleave<E, 4>, interleave<E, 4>);
+    add("interleave", Number::rows, fits_rows<E, 2>, interleave<E, 2>);
+    add("interleave", Number::rows, fits_rows<E, 3>, interleave<E, 3>);
+    add("interleave", Number::rows, fits_rows<E, 4>, interleave<E, 4>);
   }
   // Vectors of 64 bytes take more steps than whole columns do.
   constexpr bool parted = kBlocks <= 2;
@@ -133,13 +133,13 @@ constexpr Transposes<E>::Transposes() {
     add("deinterleave", Number::columns, fits_columns<E, 4>, deinterleave<E, 4>);
   }
 #if HWY_TARGET == HWY_AVX2
-  if constexpr (E <= 2) add("join", Number::rows, fits_interleave<E, 8>, join_words<E, 8>);
-  if constexpr (E == 1) add("join", Number::rows, fits_interleave<E, 16>, join_words<E, 16>);
+  if constexpr (E <= 2) add("join", Number::rows, fits_rows<E, 8>, join_words<E, 8>);
+  if constexpr (E == 1) add("join", Number::rows, fits_rows<E, 16>, join_words<E, 16>);
   if constexpr (E == 1) add("part", Number::columns, fits_columns<E, 8>, part_bytes);
 #endif
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (E == 2 || E == 4) {
-    add("join", Number::rows, fits_interleave<E, 8>, join_lanes<E, 8>);
+    add("join", Number::rows, fits_rows<E, 8>, join_lanes<E, 8>);
     add("part", Number::columns, fits_columns<E, 8>, part_lanes<E, 8>);
     add("part", Number::columns, fits_columns<E, 2>, part_lanes<E, 2>);
   }
@@ -150,8 +150,8 @@ constexpr Transposes<E>::Transposes() {
     add("part", Number::columns, fits_columns<E, 5>, part_columns<E, 5>);
     add("part", Number::columns, fits_columns<E, 6>, part_columns<E, 6>);
     add("part", Number::columns, fits_columns<E, 7>, part_columns<E, 7>);
-    add("join", Number::rows, fits_interleave<E, 5>, join_rows<E, 5>);
-    add("join", Number::rows, fits_interleave<E, 6>, join_rows<E, 6>);
+    add("join", Number::rows, fits_rows<E, 5>, join_rows<E, 5>);
+    add("join", Number::rows, fits_rows<E, 6>, join_rows<E, 6>);
   }
   if constexpr (E == 8) {
     add("part", Number::columns, fits_columns<E, 2>, part_few<E, 2>);
@@ -170,22 +170,23 @@ constexpr Transposes<E>::Transposes() {
   if constexpr (E == 1) add("press", Number::rows, fits_few_rows<E, 16>, few_rows<E, 16>);
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (E == 4) {
-    add("join", Number::rows, fits_interleave<E, 5>, join_rows<E, 5>);
-    add("join", Number::rows, fits_interleave<E, 6>, join_rows<E, 6>);
+    add("join", Number::rows, fits_rows<E, 5>, join_rows<E, 5>);
+    add("join", Number::rows, fits_rows<E, 6>, join_rows<E, 6>);
+    add("join", Number::rows, fits_rows<E, 7>, join_rows<E, 7>);
     add("part", Number::columns, fits_columns<E, 5>, part_columns<E, 5>);
     add("part", Number::columns, fits_columns<E, 6>, part_columns<E, 6>);
     add("part", Number::columns, fits_columns<E, 7>, part_columns<E, 7>);
   }
   if constexpr (E == 16) {
-    add("join", Number::rows, fits_interleave<E, 2>, join_blocks<2>);
-    add("join", Number::rows, fits_interleave<E, 4>, join_blocks<4>);
+    add("join", Number::rows, fits_rows<E, 2>, join_blocks<2>);
+    add("join", Number::rows, fits_rows<E, 4>, join_blocks<4>);
     add("part", Number::columns, fits_columns<E, 2>, part_blocks);
   }
 #endif
 #if HWY_TARGET == HWY_AVX2
   if constexpr (E == 16) {
-    add("join", Number::rows, fits_interleave<E, 2>, join_blocks<2>);
-    add("join", Number::rows, fits_interleave<E, 4>, join_blocks<4>);
+    add("join", Number::rows, fits_rows<E, 2>, join_blocks<2>);
+    add("join", Number::rows, fits_rows<E, 4>, join_blocks<4>);
     add("part", Number::columns, fits_columns<E, 2>, part_blocks<2>);
     add("part", Number::columns, fits_columns<E, 4>, part_blocks<4>);
   }

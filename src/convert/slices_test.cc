@@ -59,21 +59,30 @@ TEST(ConvertSlices, MissingAxesAndRowPitch) {
   }
 }
 
-std::string kernel_of(const char* from, const char* to, std::int64_t channels) {
+std::string kernel_of(const char* from, const char* to, std::int64_t channels,
+                      DType src = DType::f32, DType dst = DType::u8) {
   const Shape shape("nchw", {2, channels, 24, 24});
-  return Program(DType::f32, Mapping(Layout::parse(from), shape, 4), DType::f16,
-                 Mapping(Layout::parse(to), shape, 2), {})
+  return Program(src, Mapping(Layout::parse(from), shape, dtype_bytes(src)), dst,
+                 Mapping(Layout::parse(to), shape, dtype_bytes(dst)), {})
       .kernel();
 }
 
 TEST(ConvertSlices, AreChosenForTails) {
-  EXPECT_EQ(kernel_of("n h w c", "n c/4 h w c%4", 30), "f32->f16 slices");
-  EXPECT_EQ(kernel_of("n c/4 h w c%4", "n h w c", 30), "f32->f16 slices");
-  EXPECT_NE(kernel_of("n h w c", "n c/4 h w c%4", 32), "f32->f16 slices");
-  EXPECT_NE(kernel_of("n c h w", "n c/4 h w c%4", 30), "f32->f16 slices");
-  EXPECT_NE(kernel_of("n h w c~64", "n c/8 h w c%8", 17), "f32->f16 slices");  // mostly tails
+  EXPECT_EQ(kernel_of("n h w c", "n c/4 h w c%4", 30), "f32->u8 slices");
+  EXPECT_EQ(kernel_of("n c/4 h w c%4", "n h w c", 30), "f32->u8 slices");
+  EXPECT_NE(kernel_of("n h w c", "n c/4 h w c%4", 32), "f32->u8 slices");
+  EXPECT_NE(kernel_of("n c h w", "n c/4 h w c%4", 30), "f32->u8 slices");
+  EXPECT_NE(kernel_of("n h w c~64", "n c/8 h w c%8", 17), "f32->u8 slices");  // mostly tails
   // An axis with a tail is not cut, and a pixel of so many channels does not fit.
-  EXPECT_NE(kernel_of("n h w c", "n c/4 h w c%4", 9001), "f32->f16 slices");
+  EXPECT_NE(kernel_of("n h w c", "n c/4 h w c%4", 19001), "f32->u8 slices");
+  // Where there are tiles of runs they are better, but for tails of wide elements.
+  const bool tiles = conversion::kernels()
+                         .moves[static_cast<std::size_t>(conversion::Fast::f32)]
+                               [static_cast<std::size_t>(conversion::Fast::f16)]
+                         .transpose_runs != nullptr;
+  EXPECT_EQ(kernel_of("n h w c", "n c/4 h w c%4", 30, DType::f32, DType::f16),
+            tiles ? "f32->f16 copy" : "f32->f16 slices");
+  EXPECT_EQ(kernel_of("n c/4 h w c%4", "n h w c", 30, DType::f16, DType::f32), "f16->f32 slices");
 }
 
 // Of a stage, whose job was a copy of runs across blocks first.
