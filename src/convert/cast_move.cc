@@ -30,15 +30,13 @@ bool fits_press(const Job& job) noexcept {
          pixels.os == job.a.n;
 }
 
-/// Four rows into four elements for each of their columns.
-bool fits_join(const Job& job) noexcept {
-  return job.b.n == 4 && job.a.loops[0].os == 4 * job.dst_bytes;
-}
+/// Rows into one element of each for every column.
+bool fits_join(const Job& job) noexcept { return job.a.loops[0].os == job.b.n * job.dst_bytes; }
 
 /// And back.
 bool fits_part(const Job& job) noexcept {
-  return job.a.n == 4 && job.a.valid == 4 && job.b.valid == job.b.n &&
-         job.b.loops[0].is == 4 * job.src_bytes;
+  return job.a.valid == job.a.n && job.b.valid == job.b.n &&
+         job.b.loops[0].is == job.a.n * job.src_bytes;
 }
 
 /// Rows and columns, neither of them few; of 16-bit elements also those that fill tiles of eight.
@@ -68,10 +66,15 @@ bool has_short_runs(const Job& job) noexcept {
   return job.a.valid == job.a.n && job.a.n >= CastRuns::kLeast && job.a.n <= kShortRun;
 }
 
-UnitMove find_quad_move(const Job& job, const QuadKernels& quads) noexcept {
-  if (quads.join != nullptr && fits_join(job)) return UnitMove::join;
-  if (quads.part != nullptr && fits_part(job)) return UnitMove::part;
-  return UnitMove::none;
+void choose_join_move(const JoinKernelsByRows& joins, Job& job) noexcept {
+  const JoinKernels to_pixels = joins.of(job.b.n), to_rows = joins.of(job.a.n);
+  if (to_pixels.join != nullptr && fits_join(job)) {
+    job.move = UnitMove::join;
+    job.joins = to_pixels;
+  } else if (to_rows.part != nullptr && fits_part(job)) {
+    job.move = UnitMove::part;
+    job.joins = to_rows;
+  }
 }
 
 UnitMove find_cast_move(const Job& job, const CastMoves& moves) noexcept {

@@ -9,9 +9,9 @@ namespace stowage::conversion {
 /// Whether runs of a copy are such as CastMoves::runs takes.
 bool has_short_runs(const Job& job) noexcept;
 
-/// Of a transposition between rows and quads that has not grown so far; looks at the first loops of
-/// both chains.
-UnitMove find_quad_move(const Job& job, const QuadKernels& quads) noexcept;
+/// Of a transposition between rows and pixels that has not grown so far; looks at the first loops
+/// of both chains. Sets the kernels too.
+void choose_join_move(const JoinKernelsByRows& joins, Job& job) noexcept;
 
 /// Of the others that there are; looks at the loops of both chains.
 UnitMove find_cast_move(const Job& job, const CastMoves& moves) noexcept;

@@ -149,21 +149,58 @@ TEST(ConvertCastMoves, QuadsWithoutCast) {
   }
 }
 
+// Several elements of blocks move as one: two or four rows of them and pixels, as they are and
+// cast, some rows without a source.
+TEST(ConvertCastMoves, BlocksOfBlocks) {
+  Random random(41);
+  ThreadPool pool(3);
+  const char* const layouts[][2] = {
+      {"n c/8 h w c%8", "n c/4 h w c%4"},
+      {"n c/8 h w c%8", "y:(n h) x:(c/4 w) lane:c%4"},
+      {"n c/16 h w c%16", "y:(n h) x:(c/4 w) lane:c%4"},
+      {"n c/16 h w c%16", "n c/4 h w c%4"},
+      {"n h c/16 w c%16", "n c/8 h (w)~5 c%8"},
+  };
+  constexpr DType kTypes[][2] = {
+      {DType::u8, DType::u8},   {DType::f16, DType::f16},  {DType::f32, DType::f32},
+      {DType::f32, DType::f16}, {DType::bf16, DType::f32}, {DType::f32, DType::i8},
+      {DType::u8, DType::f32},  {DType::f32, DType::u8},   {DType::i8, DType::f32},
+  };
+  for (const auto& [wide, narrow] : layouts) {
+    for (const auto& [from, to] : kTypes) {
+      for (const std::int64_t w : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 157}) {
+        const Shape shape("nchw", {pick(random, {1, 2}), pick(random, {3, 4, 8, 13, 16, 20, 40}),
+                                   pick(random, {1, 3, 7}), w});
+        const std::int64_t pitch = pick(random, {1, 64});
+        expect_same({wide, narrow, shape, from, to, {}, {}, {}, pitch}, random, pool);
+        expect_same({narrow, wide, shape, from, to, {}, {}, {}, pitch}, random, pool);
+      }
+    }
+  }
+  // Rows of zeros, more than there are of zero_bytes.
+  const Shape shape("nchw", {1, 4, 1, 5000});
+  for (const auto& [from, to] : kTypes) {
+    expect_same({"n c/4 h w c%4", "n c/16 h w c%16", shape, from, to, {}, {}, {}}, random, pool);
+    expect_same({"n c/8 h w c%8", "n c/16 h w c%16", shape, from, to, {}, {}, {}}, random, pool);
+  }
+}
+
 // Quads next to each other and in images, whose rows are long enough for a register or not.
-TEST(ConvertCastMoves, QuadsOfHalves) {
+TEST(ConvertCastMoves, QuadsOfHalvesAndBytes) {
   Random random(37);
   ThreadPool pool(3);
   for (const std::int64_t c : {1, 4, 5, 8, 30, 32}) {
-    for (const std::int64_t w : {1, 7, 15, 16, 17, 31, 32, 33, 40, 64, 65, 1031}) {
+    for (const std::int64_t w : {1, 7, 15, 16, 17, 31, 32, 33, 40, 64, 65, 131}) {
       const Shape shape("nchw", {pick(random, {1, 2}), c, pick(random, {1, 3, 8, 13}), w});
       for (const char* rows : {"n c h w", "n c h (w)~5", "n h c w"}) {
         for (const char* quads : {"n c/4 h w c%4", "y:(n h) x:(c/4 w) lane:c%4"}) {
-          const DType half = random() % 2 ? DType::f16 : DType::bf16,
-                      narrow = random() % 4 ? half : DType::u8;
-          expect_same({rows, quads, shape, DType::f32, half, {}, {}, {}}, random, pool);
-          expect_same({rows, quads, shape, narrow, DType::f32, {}, {}, {}}, random, pool);
-          expect_same({quads, rows, shape, DType::f32, half, {}, {}, {}}, random, pool);
-          expect_same({quads, rows, shape, half, DType::f32, {}, {}, {}}, random, pool);
+          for (const DType narrow :
+               {random() % 2 ? DType::f16 : DType::bf16, random() % 2 ? DType::u8 : DType::i8}) {
+            expect_same({rows, quads, shape, DType::f32, narrow, {}, {}, {}}, random, pool);
+            expect_same({rows, quads, shape, narrow, DType::f32, {}, {}, {}}, random, pool);
+            expect_same({quads, rows, shape, DType::f32, narrow, {}, {}, {}}, random, pool);
+            expect_same({quads, rows, shape, narrow, DType::f32, {}, {}, {}}, random, pool);
+          }
         }
       }
     }
@@ -252,6 +289,11 @@ TEST(ConvertCastMoves, AreChosen) {
       {"n c/16 h w c%16", "n h w c", features, DType::f32, DType::f16, {}, {}, {}},
       {"n h w c", "n c/4 h w c%4", features, DType::f32, DType::f16, {}, {}, {}},
       {"y:(n h) x:(c/4 w) lane:c%4", "n h w c", features, DType::f16, DType::f32, {}, {}, {}},
+      {"n c h w", "y:(n h) x:(c/4 w) lane:c%4", features, DType::f32, DType::u8, {}, {}, {}},
+      {"n c/4 h w c%4", "n c h w", features, DType::i8, DType::f32, {}, {}, {}},
+      {"n c/8 h w c%8", "y:(n h) x:(c/4 w) lane:c%4", features, DType::f32, DType::f16, {}, {}, {}},
+      {"n c/4 h w c%4", "n c/16 h w c%16", features, DType::u8, DType::f32, {}, {}, {}},
+      {"n c/16 h w c%16", "n c/8 h w c%8", features, DType::bf16, DType::f32, {}, {}, {}},
   };
   for (const Case& c : cases) {
     EXPECT_NE(explained(c).find("in one step"), std::string::npos) << c.text() << explained(c);
@@ -260,7 +302,7 @@ TEST(ConvertCastMoves, AreChosen) {
 
 // Quads that are not cast are moved by the same kernels, unless tiles are better on the machine.
 TEST(ConvertCastMoves, QuadsAreChosenWithoutCast) {
-  const conversion::QuadKernels& quads = conversion::kernels().quads[1];
+  const conversion::JoinKernels& quads = conversion::kernels().joins_of(2).four;
   if (quads.join == nullptr) GTEST_SKIP() << "no such instruction set";
   const Shape shape("nchw", {1, 64, 56, 56});
   const Mapping rows(Layout::parse("n c h w"), shape, 2),

@@ -422,7 +422,8 @@ std::string Program::kernel() const {
   if (job->kind == Kind::planes) return text("planes ", job->dst_bytes);
   // Rows are cast run by run.
   if (job->kind == Kind::copy) return out + (cast_ ? "copy" : std::string(job->copy->name));
-  if (moves_quads(job->move)) return text(out, name_of(*job), " 4");
+  if (moves_pixels(job->move))
+    return text(out, name_of(*job), " ", job->move == UnitMove::join ? job->b.n : job->a.n);
   const TransposeKernel& kernel = *job->transpose;
   const int element = cast_ ? std::min(job->src_bytes, job->dst_bytes) : job->dst_bytes;
   const std::int64_t number = kernel.number == TransposeKernel::Number::rows      ? job->b.block

@@ -251,56 +251,92 @@ bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, bool cast) noe
   return true;
 }
 
-/// Of a job that moves `all` bytes: pixels of a.n elements that a unit takes. Planes are cut
+/// How many pixels of so many elements a unit takes of a job that moves `all` bytes. Planes are cut
 /// between lines.
-std::int64_t most_of_pixels(const Job& job, std::int64_t all) noexcept {
-  return most_of_streams(all) / (job.a.n * std::max(job.src_bytes, job.dst_bytes)) / kLine * kLine;
+std::int64_t most_of_pixels(const Job& job, std::int64_t elements, std::int64_t all) noexcept {
+  return most_of_streams(all) / (elements * std::max(job.src_bytes, job.dst_bytes)) / kLine * kLine;
 }
 
-/// What moves rows and quads that are not cast, unless lines are better loaded in pieces, which
+/// What moves rows and pixels that are not cast, unless lines are better loaded in pieces, which
 /// other kernels do. Into rows, those bypass the caches.
-QuadKernels uncast_quads(int element, Bypass bypass, const Tuning& tuning) noexcept {
+JoinKernelsByRows uncast_joins(int element, Bypass bypass, const Tuning& tuning) noexcept {
   if (tuning.loads_pieces()) return {};
-  QuadKernels quads =
-      kernels().quads[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(element)))];
-  if (bypass >= Bypass::lines) quads.part = nullptr;
-  return quads;
+  JoinKernelsByRows joins = kernels().joins_of(element);
+  if (bypass >= Bypass::lines) joins.two.part = joins.four.part = nullptr;
+  return joins;
 }
 
-/// Rows and quads. So few pixels that a step of the kernel moves hardly more go by way of scratch
-/// memory.
-void choose_quads(Job& job, Pool& pool, std::int64_t all) noexcept {
-  constexpr std::int64_t kMostOfZeros = 4096;  // columns, of a row of zero_bytes
-  constexpr std::int64_t kPiece = 16;          // of a row, where vectors are short
-  const bool join = job.move == UnitMove::join,
-             few = join
-                       ? 4 * job.a.n * job.dst_bytes < 3 * kLine || job.a.n * job.src_bytes < kPiece
-                       : job.b.n * std::min(job.src_bytes, job.dst_bytes) < kLine;
-  if (few &&
+/// Rows and pixels. So few pixels that a step of the kernel moves hardly more go by way of scratch
+/// memory, unless a block is one piece of memory on both sides.
+void choose_join(Job& job, Pool& pool, std::int64_t all) noexcept {
+  constexpr std::int64_t kPiece = 16;  // of a row, where vectors are short
+  const bool join = job.move == UnitMove::join, dense = dense_rows(job) && dense_columns(job),
+             few = join ? job.b.n * job.a.n * job.dst_bytes < 3 * kLine ||
+                              job.a.n * job.src_bytes < kPiece
+                        : job.b.n * std::min(job.src_bytes, job.dst_bytes) < kLine;
+  if (few && !dense &&
       (choose_parts_of_rows(job, pool, all, false) || choose_parts_of_columns(job, pool, false)))
     return;
   if (join) {
-    const std::int64_t most = most_of_streams(all) / (4 * job.dst_bytes) / kLine * kLine;
-    job.a.block = std::min({job.a.n, most, job.b.valid < job.b.n ? kMostOfZeros : most});
+    const std::int64_t most = most_of_pixels(job, job.b.n, all),
+                       zeros = static_cast<std::int64_t>(kZeroBytes) / job.src_bytes;
+    job.a.block = std::min({job.a.n, most, job.b.valid < job.b.n ? zeros : most});
     job.b.block = job.b.n;
   } else {
     job.a.block = job.a.n;
-    job.b.block = std::min(job.b.n, most_of_pixels(job, all));
+    job.b.block = std::min(job.b.n, most_of_pixels(job, job.a.n, all));
   }
   choose_repeats(job, pool, all);
 }
 
-void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast, const QuadKernels& quads,
-                      Bypass bypass, const Tuning& tuning) noexcept {
-  const std::int64_t all = bytes_of(job, pool);
+/// Rows and columns, both out of the pool, and what moves them if there are kernels for so few.
+void begin_transpose(Job& job, Pool& pool, int ia, int ib,
+                     const JoinKernelsByRows& joins) noexcept {
   job.kind = Kind::transpose;
   append(job.a, ia >= 0 ? pool.loops[ia] : kOneIteration);
   append(job.b, pool.loops[ib]);
   pool.take(std::max(ia, ib));
   if (ia >= 0) pool.take(std::min(ia, ib));
   job.columns = job.a.n;
-  job.move = find_quad_move(job, quads);
-  if (job.move != UnitMove::none) return choose_quads(job, pool, all);
+  choose_join_move(joins, job);
+}
+
+/// Four or eight elements next to each other on both sides, cast alike, as one, if kernels move
+/// rows and pixels of such. False, and nothing is different, if not.
+bool choose_join_of_several(Job& job, Pool& pool, const CastMoves& moves) noexcept {
+  Pool rest = pool;
+  const int i = rest.find_destination(job.dst_bytes);
+  if (i < 0) return false;
+  const Loop run = rest.take(i);
+  const JoinKernelsByRows joins = run.n == 4   ? moves.joins_of_four
+                                  : run.n == 8 ? moves.joins_of_eight
+                                               : JoinKernelsByRows{};
+  if (joins.two.join == nullptr || run.valid != run.n || run.is != job.src_bytes || run.ps != 0)
+    return false;
+  const int n = static_cast<int>(run.n), ia = rest.find_source(n * job.src_bytes),
+            ib = rest.find_destination(n * job.dst_bytes);
+  if (ia < 0 || ib < 0 || ia == ib) return false;
+  const std::int64_t all = bytes_of(job, pool);
+  job.src_bytes *= n;
+  job.dst_bytes *= n;
+  begin_transpose(job, rest, ia, ib, joins);
+  if (job.move == UnitMove::none) {
+    job.src_bytes /= n;
+    job.dst_bytes /= n;
+    job.a = job.b = Chain{};
+    return false;
+  }
+  pool = rest;
+  choose_join(job, pool, all);
+  return true;
+}
+
+void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
+                      const JoinKernelsByRows& joins, Bypass bypass,
+                      const Tuning& tuning) noexcept {
+  const std::int64_t all = bytes_of(job, pool);
+  begin_transpose(job, pool, ia, ib, joins);
+  if (job.move != UnitMove::none) return choose_join(job, pool, all);
   if (choose_parts_of_rows(job, pool, all, cast) || choose_parts_of_columns(job, pool, cast))
     return;
   grow_destination(job.b, pool, job.dst_bytes, kLine);
@@ -336,7 +372,7 @@ void choose_cast_move(Job& job, Pool& pool, const CastMoves& moves) noexcept {
     return;
   }
   job.a.block = job.a.n;
-  job.b.block = std::min(job.b.n, most_of_pixels(job, all));
+  job.b.block = std::min(job.b.n, most_of_pixels(job, job.a.n, all));
 }
 
 void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
@@ -356,6 +392,26 @@ void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
   if (std::max(ia, ib) >= 0) pool.take(std::max(ia, ib));
   if (std::min(ia, ib) >= 0) pool.take(std::min(ia, ib));
   choose_blocks(job, 0, kMostBytes);
+}
+
+void choose_kind(Job& job, Pool& pool, bool alone, bool cast, const CastMoves& moves, Bypass bypass,
+                 const Tuning& tuning) noexcept {
+  const JoinKernelsByRows joins = cast ? moves.joins : uncast_joins(job.dst_bytes, bypass, tuning);
+  const int ib = pool.find_destination(job.dst_bytes);
+  const int ia = job.fill ? ib : pool.find_source(job.src_bytes);
+  bool linear = false;
+  for (int i = 0; i < pool.count; ++i) linear |= pool.loops[i].dim < 0;
+  // One element with a source and zeros behind it are a run too, wherever the element is.
+  const bool lone =
+      ib >= 0 && !cast && pool.loops[ib].valid == 1 && pool.loops[ib].n * job.dst_bytes >= 16;
+  if (job.fill || !linear || lone || (ia >= 0 && ia == ib)) {
+    choose_copy(job, pool, ib, cast && !job.fill, moves.runs != nullptr, alone);
+  } else if (ib >= 0 && (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
+                                     columns_with_gaps(job.src_bytes, 1, pool.loops[ib]) > 0))) {
+    choose_transpose(job, pool, ia, ib, cast, joins, bypass, tuning);
+  } else {
+    choose_strided(job, pool, ia, ib);
+  }
 }
 
 /// The kernels of a whole unit, whose rows all have a source.
@@ -454,6 +510,7 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
   out.parts = Parts::none;
   out.columns = 0;
   out.move = UnitMove::none;
+  out.joins = {};
   out.walk = Walk::free;
   out.non_temporal = out.whole_lines = out.one_piece = false;
   out.last_run = out.last_valid = 0;
@@ -481,29 +538,16 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool c
               const CastMoves& moves, Bypass bypass, const Tuning& tuning, Job& out) noexcept {
   begin_job(nest, src_bytes, dst_bytes, out);
   Pool pool(nest);
-  if (!cast || nest.fill) widen_element(pool, out.fill, out.src_bytes, out.dst_bytes);
-  const QuadKernels quads = cast ? moves.quads : uncast_quads(out.dst_bytes, bypass, tuning);
-  const int ib = pool.find_destination(out.dst_bytes);
-  const int ia = nest.fill ? ib : pool.find_source(out.src_bytes);
-  bool linear = false;
-  for (int i = 0; i < pool.count; ++i) linear |= pool.loops[i].dim < 0;
-  // One element with a source and zeros behind it are a run too, wherever the element is.
-  const bool lone =
-      ib >= 0 && !cast && pool.loops[ib].valid == 1 && pool.loops[ib].n * out.dst_bytes >= 16;
-  if (nest.fill || !linear || lone || (ia >= 0 && ia == ib)) {
-    choose_copy(out, pool, ib, cast && !nest.fill, moves.runs != nullptr, alone);
-  } else if (ib >= 0 && (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
-                                     columns_with_gaps(out.src_bytes, 1, pool.loops[ib]) > 0))) {
-    choose_transpose(out, pool, ia, ib, cast, quads, bypass, tuning);
-  } else {
-    choose_strided(out, pool, ia, ib);
-  }
-  if (cast && !nest.fill && out.parts == Parts::none && out.move == UnitMove::none)
+  const bool casts = cast && !nest.fill;
+  if (!casts) widen_element(pool, out.fill, out.src_bytes, out.dst_bytes);
+  if (!casts || !choose_join_of_several(out, pool, moves))
+    choose_kind(out, pool, alone, cast, moves, bypass, tuning);
+  if (casts && out.parts == Parts::none && out.move == UnitMove::none)
     choose_cast_move(out, pool, moves);
-  // Quads, and columns made in scratch memory, have no such stores.
+  // Pixels, and columns made in scratch memory, have no such stores.
   out.non_temporal = bypass >= Bypass::lines && out.kind == Kind::transpose &&
-                     out.parts != Parts::columns && !moves_quads(out.move);
-  choose_kernels(out, cast && !nest.fill);
+                     out.parts != Parts::columns && !moves_pixels(out.move);
+  choose_kernels(out, casts);
   order_steps(out, pool);
 }
 

@@ -40,7 +40,7 @@ struct Step {
 };
 
 /// What moves a whole unit at once: one of CastMoves, or, also without a cast, between rows and
-/// quads.
+/// pixels of two or four elements.
 enum class UnitMove : std::uint8_t {
   none,
   split,
@@ -53,14 +53,14 @@ enum class UnitMove : std::uint8_t {
   transpose_runs,
 };
 
-/// Whether it moves between rows and quads.
-constexpr bool moves_quads(UnitMove move) {
+/// Whether it moves between rows and pixels.
+constexpr bool moves_pixels(UnitMove move) {
   return move == UnitMove::join || move == UnitMove::part;
 }
 
 /// Whether it moves blocks of rows and columns as kernels without a cast do.
 constexpr bool moves_blocks(UnitMove move) {
-  return moves_quads(move) || move == UnitMove::transpose;
+  return moves_pixels(move) || move == UnitMove::transpose;
 }
 
 /// What bypasses the caches of a transposition's results.
@@ -105,6 +105,7 @@ struct Job {
   std::int64_t row_stride, col_stride;
   std::int64_t copy_run, copy_valid, copy_across;  ///< likewise of a copy
   UnitMove move;
+  JoinKernels joins;  ///< of a move between rows and pixels
   int step_count;
   std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
   std::int64_t units;

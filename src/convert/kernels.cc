@@ -22,7 +22,7 @@
 #include "convert/kernels_copy-inl.h"
 #include "convert/kernels_halves-inl.h"
 #include "convert/kernels_narrow-inl.h"
-#include "convert/kernels_quads-inl.h"
+#include "convert/kernels_pixels-inl.h"
 #include "convert/kernels_rows-inl.h"
 #include "convert/kernels_runs-inl.h"
 #include "convert/kernels_split-inl.h"
@@ -74,6 +74,16 @@ constexpr OfCasts<CastRow> cast_rows() {
   return out;
 }
 
+#if HWY_TARGET <= HWY_AVX3
+template <class Of>
+constexpr void set_joins(CastMoves& moves) {
+  using Four = Units<Of, 4>;
+  moves.joins.four = kJoin<Of, 4>;
+  moves.joins_of_four = {kJoin<Four, 2>, kJoin<Four, 4>};
+  moves.joins_of_eight.two = kJoin<Units<Of, 8>, 2>;
+}
+#endif
+
 constexpr OfCasts<CastMoves> cast_moves() {
   OfCasts<CastMoves> all{};
   const auto at = [&](Fast from, Fast to) -> CastMoves& {
@@ -90,34 +100,37 @@ constexpr OfCasts<CastMoves> cast_moves() {
   at(Fast::f32, Fast::i8).transpose = narrow_transposed<Fast::i8>;
 #endif
 #if HWY_TARGET <= HWY_AVX2
-  at(Fast::u8, Fast::f32).quads.join = widen_quads<Fast::u8>;
-  at(Fast::i8, Fast::f32).quads.join = widen_quads<Fast::i8>;
-  at(Fast::u16, Fast::f32).quads.join = widen_quads<Fast::u16>;
-  at(Fast::i16, Fast::f32).quads.join = widen_quads<Fast::i16>;
+  at(Fast::u8, Fast::f32).joins.four.join = widen_quads<Fast::u8>;
+  at(Fast::i8, Fast::f32).joins.four.join = widen_quads<Fast::i8>;
+  at(Fast::u16, Fast::f32).joins.four.join = widen_quads<Fast::u16>;
+  at(Fast::i16, Fast::f32).joins.four.join = widen_quads<Fast::i16>;
 #endif
 #if HWY_TARGET == HWY_AVX2
-  at(Fast::f16, Fast::f32).quads.join = widen_quads<Fast::f16>;
-  at(Fast::bf16, Fast::f32).quads.join = widen_quads<Fast::bf16>;
+  at(Fast::f16, Fast::f32).joins.four.join = widen_quads<Fast::f16>;
+  at(Fast::bf16, Fast::f32).joins.four.join = widen_quads<Fast::bf16>;
 #endif
 #if HWY_TARGET <= HWY_AVX3
   at(Fast::u8, Fast::f32).spread = spread_pixels;
   at(Fast::f32, Fast::u8).press = press_quads<Fast::u8>;
   at(Fast::f32, Fast::i8).press = press_quads<Fast::i8>;
   with_each<Fast::f32, Fast::f16, Fast::bf16>([&]<Fast kFrom, Fast kTo>() {
-    using Of = CastHalves<kFrom, kTo>;
-    at(kFrom, kTo).quads = {join_quads<Of>, part_quads<Of>};
+    set_joins<CastHalves<kFrom, kTo> >(at(kFrom, kTo));
     at(kFrom, kTo).transpose_runs = transpose_runs<kFrom, kTo>;
   });
+  with_each<Fast::f32, Fast::u8, Fast::i8>(
+      [&]<Fast kFrom, Fast kTo>() { set_joins<CastBytes<kFrom, kTo> >(at(kFrom, kTo)); });
 #endif
   return all;
 }
 
-constexpr std::array<QuadKernels, 5> quad_kernels() {
-  std::array<QuadKernels, 5> all{};
+constexpr std::array<JoinKernelsByRows, 5> join_kernels() {
+  std::array<JoinKernelsByRows, 5> all{};
 #if HWY_TARGET <= HWY_AVX3
-  all[0] = {join_quads<Uncast<1> >, part_quads<Uncast<1> >};
-  all[1] = {join_quads<Uncast<2> >, part_quads<Uncast<2> >};
-  all[2] = {join_quads<Uncast<4> >, part_quads<Uncast<4> >};
+  all[0].four = kJoin<Uncast<1>, 4>;
+  all[1].four = kJoin<Uncast<2>, 4>;
+  all[2] = {kJoin<Uncast<4>, 2>, kJoin<Uncast<4>, 4>};
+  all[3] = {kJoin<Uncast<8>, 2>, kJoin<Uncast<8>, 4>};
+  all[4] = {kJoin<Uncast<16>, 2>, kJoin<Uncast<16>, 4>};
 #endif
   return all;
 }
@@ -132,7 +145,7 @@ const Kernels* table() {
       kCopiesRagged,
       cast_rows(),
       cast_moves(),
-      quad_kernels(),
+      join_kernels(),
       HWY_TARGET,
   };
   return &kernels;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -197,24 +198,33 @@ struct CastRuns {
   bool prefetch_for_write = false;  ///< as the tuning says
 };
 
-/// Four rows of n elements and n quads, those of one column next to each other; `count` times, from
-/// one time to the next these bytes further.
-template <class Row, class Quad>
-struct QuadRun {
+/// Two or four rows of n elements and n pixels, which have one element of each row next to each
+/// other; `count` times, from one time to the next these bytes further.
+template <class Row, class Pixel>
+struct RowsAndPixels {
   Row* rows[4];
-  Quad* quads;
+  Pixel* pixels;
   std::int64_t n;
-  std::int64_t count, row_step, quad_step;
+  std::int64_t count, row_step, pixel_step;
   bool prefetch_for_write;  ///< as the tuning says
 };
 
-using JoinRun = QuadRun<const Byte, Byte>;
-using PartRun = QuadRun<Byte, const Byte>;
+using JoinRun = RowsAndPixels<const Byte, Byte>;
+using PartRun = RowsAndPixels<Byte, const Byte>;
 
-/// Rows into quads, and back; null where an instruction set has no such kernel.
-struct QuadKernels {
+/// Rows into pixels, and back; null where an instruction set has no such kernel.
+struct JoinKernels {
   void (*join)(const JoinRun&) = nullptr;
   void (*part)(const PartRun&) = nullptr;
+};
+
+/// By how many rows there are.
+struct JoinKernelsByRows {
+  JoinKernels two, four;
+
+  JoinKernels of(std::int64_t rows) const {
+    return rows == 2 ? two : rows == 4 ? four : JoinKernels{};
+  }
 };
 
 /// dst[i] = cast((float(src[i]) - mean) * norm)
@@ -229,7 +239,9 @@ struct CastMoves {
   void (*spread)(const PixelRun&) = nullptr;
   /// n pixels of four floats; the first channels of each, one to four, as bytes without a gap.
   void (*press)(const float* src, Byte* dst, std::int64_t n, int channels) = nullptr;
-  QuadKernels quads;
+  JoinKernelsByRows joins;
+  /// The same of four elements, and of eight, that are next to each other.
+  JoinKernelsByRows joins_of_four, joins_of_eight;
   /// Element (a, b) of row(b) becomes that of column(a); rows and columns are at equal distances.
   void (*transpose)(const TransposeBlock&) = nullptr;
   /// Runs too short for a call each, which stay runs.
@@ -254,8 +266,12 @@ struct Kernels {
   /// Every type to f32 and back; null where a pair goes by way of f32.
   OfCasts<CastRow> casts;
   OfCasts<CastMoves> moves;
-  std::array<QuadKernels, 5> quads;  ///< of what is not cast, by log2 of the element's bytes
-  std::int64_t target;               ///< the instruction set, Highway's bit
+  std::array<JoinKernelsByRows, 5> joins;  ///< without a cast, by log2 of the element's bytes
+  std::int64_t target;                     ///< the instruction set, Highway's bit
+
+  const JoinKernelsByRows& joins_of(int element) const noexcept {
+    return joins[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(element)))];
+  }
 
   /// Whether vectors are whole lines.
   bool vectors_are_lines() const noexcept { return least_of_line_squares <= 4; }

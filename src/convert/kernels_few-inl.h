@@ -47,15 +47,15 @@ void interleave(const TransposeBlock& t) {
 using Order = std::array<Byte, 16>;  ///< of bytes; 0x80: zero
 using Orders = std::array<Order, 17>;
 
-/// kM rows of n elements, one after the other, as columns of kM elements; by n.
-template <int E, int kM>
+/// kM rows of n bytes, one after the other, as columns of kM bytes; by n.
+template <int kM>
 constexpr Orders spread_orders() {
   Orders out{};
-  for (int n = 1; n * E * kM <= 16; ++n) {
+  for (int n = 1; n * kM <= 16; ++n) {
     for (int i = 0; i < 16; ++i) {
-      const int column = i / (E * kM), row = i % (E * kM) / E;
+      const int column = i / kM, row = i % kM;
       out[static_cast<std::size_t>(n)][static_cast<std::size_t>(i)] =
-          static_cast<Byte>(column < n ? (row * n + column) * E + i % E : 0x80);
+          static_cast<Byte>(column < n ? row * n + column : 0x80);
     }
   }
   return out;
@@ -75,37 +75,37 @@ constexpr Orders press_orders() {
   return out;
 }
 
-/// Dense rows of so few columns that kM of them are read at once, as one row of a tile whose
-/// elements are kM times as wide.
-template <int E, int kM>
+/// Dense rows of so few bytes that kM of them are read at once, as one row of a tile whose elements
+/// have kM bytes.
+template <int kM>
 void few_columns(const TransposeBlock& t) {
-  constexpr int kWide = E * kM, kL = 16 / kWide;
-  constexpr std::int64_t kRows = kVector<E>;
-  const TileTag<kWide, kBlocks> d;
-  const std::int64_t na = t.na, run = na * E;
-  static constexpr auto kOrders = spread_orders<E, kM>();
-  const hn::Repartition<Byte, TileTag<kWide, kBlocks> > bytes;
+  constexpr int kL = 16 / kM;
+  constexpr std::int64_t kRows = kVector<1>;
+  const TileTag<kM, kBlocks> d;
+  const std::int64_t na = t.na;
+  static constexpr auto kOrders = spread_orders<kM>();
+  const hn::Repartition<Byte, TileTag<kM, kBlocks> > bytes;
   const auto pattern =
       hn::BitCast(d, hn::LoadDup128(bytes, kOrders[static_cast<std::size_t>(na)].data()));
   const bool ahead = t.tuning->prefetch_for_write;
   Byte* to[kL];  // bytes may alias t
   for (int j = 0; j < kL; ++j) to[j] = j < na ? t.column(j) : nullptr;
   const auto move = [&](const Byte* from, std::int64_t b) HWY_ATTR {
-    ArrangedRows<kL, decltype(pattern)> rows(from, kM * run, pattern);
-    tile<kWide, kBlocks>(rows, [&](int j, auto v) HWY_ATTR {
-      if (j < na) write(v, d, to[j] + b * E, ahead);
+    ArrangedRows<kL, decltype(pattern)> rows(from, kM * na, pattern);
+    tile<kM, kBlocks>(rows, [&](int j, auto v) HWY_ATTR {
+      if (j < na) write(v, d, to[j] + b, ahead);
     });
   };
   // The last piece of a tile reads 16 bytes, whatever it needs.
-  const std::int64_t reach = (kRows - kM) * run + 16;
+  const std::int64_t reach = (kRows - kM) * na + 16;
   for (std::int64_t next = 0; next < t.nb; next += kRows) {
     const std::int64_t b = std::min(next, t.nb - kRows);
-    const Byte* const from = t.row(0) + b * run;
+    const Byte* const from = t.row(0) + b * na;
     if (t.src_end - from >= reach) {
       move(from, b);
     } else {
       alignas(64) Byte copy[kRows * 16 + 16];
-      std::memcpy(copy, from, static_cast<std::size_t>(kRows * run));
+      std::memcpy(copy, from, static_cast<std::size_t>(kRows * na));
       move(copy, b);
     }
   }

@@ -81,9 +81,9 @@ bool fits_rows(const TransposeBlock& t) {
   return dense_columns<E>(t) && t.nb == kRows;
 }
 
-template <int E, int kRun>
+template <int kMost>
 bool fits_few_columns(const TransposeBlock& t) {
-  return dense_rows<E>(t) && t.na >= 2 && t.na * E <= kRun;
+  return dense_rows<1>(t) && t.na >= 2 && t.na <= kMost;
 }
 
 template <int E, int kColumns>
@@ -142,41 +142,36 @@ constexpr Transposes<E>::Transposes() {
     add("join", Number::rows, fits_rows<E, 8>, join_lanes<E, 8>);
     add("part", Number::columns, fits_columns<E, 8>, part_lanes<E, 8>);
     add("part", Number::columns, fits_columns<E, 2>, part_lanes<E, 2>);
-  }
-  if constexpr (E == 2) {
-    add("part", Number::columns, fits_columns<E, 4>, part_lanes<E, 4>);
-    add("part", Number::columns, fits_columns<E, 16>, part_lanes<E, 16>);
-    add("part", Number::columns, fits_columns<E, 3>, part_columns<E, 3>);
     add("part", Number::columns, fits_columns<E, 5>, part_columns<E, 5>);
     add("part", Number::columns, fits_columns<E, 6>, part_columns<E, 6>);
     add("part", Number::columns, fits_columns<E, 7>, part_columns<E, 7>);
     add("join", Number::rows, fits_rows<E, 5>, join_rows<E, 5>);
     add("join", Number::rows, fits_rows<E, 6>, join_rows<E, 6>);
+  }
+  if constexpr (E == 2) {
+    add("part", Number::columns, fits_columns<E, 3>, part_columns<E, 3>);
+    add("part", Number::columns, fits_columns<E, 4>, part_lanes<E, 4>);
+    add("part", Number::columns, fits_columns<E, 16>, part_lanes<E, 16>);
+  }
+  if constexpr (E == 4) {
+    add("part", Number::columns, fits_columns<E, 4>, part_few<E, 4>);
+    add("join", Number::rows, fits_rows<E, 7>, join_rows<E, 7>);
   }
   if constexpr (E == 8) {
     add("part", Number::columns, fits_columns<E, 2>, part_few<E, 2>);
     add("part", Number::columns, fits_columns<E, 4>, part_lanes<E, 4>);
   }
-  if constexpr (E == 4) add("part", Number::columns, fits_columns<E, 4>, part_few<E, 4>);
 #endif
   if constexpr (!parted && E == 1) {
-    add("spread", Number::columns, fits_few_columns<E, 2>, few_columns<E, 8>);
-    add("spread", Number::columns, fits_few_columns<E, 4>, few_columns<E, 4>);
+    add("spread", Number::columns, fits_few_columns<2>, few_columns<8>);
+    add("spread", Number::columns, fits_few_columns<4>, few_columns<4>);
   }
-  if constexpr (E == 1) add("spread", Number::columns, fits_few_columns<E, 8>, few_columns<E, 2>);
+  if constexpr (E == 1) add("spread", Number::columns, fits_few_columns<8>, few_columns<2>);
   if constexpr (E == 4 || E == 8)
     add("deinterleave", Number::columns, fits_columns<E, 3>, deinterleave<E, 3>);
   if constexpr (E <= 2) add("press", Number::rows, fits_few_rows<E, 8>, few_rows<E, 8>);
   if constexpr (E == 1) add("press", Number::rows, fits_few_rows<E, 16>, few_rows<E, 16>);
 #if HWY_TARGET <= HWY_AVX3
-  if constexpr (E == 4) {
-    add("join", Number::rows, fits_rows<E, 5>, join_rows<E, 5>);
-    add("join", Number::rows, fits_rows<E, 6>, join_rows<E, 6>);
-    add("join", Number::rows, fits_rows<E, 7>, join_rows<E, 7>);
-    add("part", Number::columns, fits_columns<E, 5>, part_columns<E, 5>);
-    add("part", Number::columns, fits_columns<E, 6>, part_columns<E, 6>);
-    add("part", Number::columns, fits_columns<E, 7>, part_columns<E, 7>);
-  }
   if constexpr (E == 16) {
     add("join", Number::rows, fits_rows<E, 2>, join_blocks<2>);
     add("join", Number::rows, fits_rows<E, 4>, join_blocks<4>);

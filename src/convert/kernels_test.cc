@@ -49,7 +49,8 @@ TEST(ConvertKernels, NamesItsKernel) {
             "transpose 1");  // whole lines
   // Fewer pixels than bytes in a vector: a shorter one does it, if any is compiled.
   if (narrower(kernels()) != nullptr) {
-    const bool quads = kernels().quads[0].join != nullptr && !current_tuning().loads_pieces();
+    const bool quads =
+        kernels().joins_of(1).four.join != nullptr && !current_tuning().loads_pieces();
     EXPECT_EQ(kernel("n c h w", "n c/4 h w c%4", "n=1,c=64,h=7,w=7", DType::u8, DType::u8),
               quads ? "join 4" : "interleave 4");
   }

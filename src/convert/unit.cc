@@ -40,9 +40,7 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
       mean_(mean),
       norm_(norm),
       src_end_(src_end),
-      kernels_(kernels()),
-      quads_(is_cast ? cast.moves().quads
-                     : kernels_.quads[static_cast<std::size_t>(log2_of(job.dst_bytes))]) {
+      kernels_(kernels()) {
   block_.rows = rows_;
   block_.cols = columns_;
   block_.size = job.parts == Parts::columns ? Size::small : size;
@@ -263,31 +261,24 @@ void UnitRunner::transpose_block() noexcept {
   }
 }
 
-/// Rows and quads.
-void UnitRunner::move_quads(std::int64_t next_is, std::int64_t next_os) noexcept {
+/// Rows and pixels.
+void UnitRunner::move_pixels(std::int64_t next_is, std::int64_t next_os) noexcept {
+  const std::int64_t times = job_.across.n;
   const bool ahead = block_.tuning->prefetch_for_write;
   if (job_.move == UnitMove::join) {
-    quads_.join({{block_.row(0), block_.row(1), block_.row(2), block_.row(3)},
-                 block_.column(0),
-                 block_.na,
-                 job_.across.n,
-                 next_is,
-                 next_os,
-                 ahead});
+    JoinRun run{{}, block_.column(0), block_.na, times, next_is, next_os, ahead};
+    for (std::int64_t b = 0; b < job_.b.n; ++b) run.rows[b] = block_.row(b);
+    job_.joins.join(run);
   } else {
-    quads_.part({{block_.column(0), block_.column(1), block_.column(2), block_.column(3)},
-                 block_.row(0),
-                 block_.nb,
-                 job_.across.n,
-                 next_os,
-                 next_is,
-                 ahead});
+    PartRun run{{}, block_.row(0), block_.nb, times, next_os, next_is, ahead};
+    for (std::int64_t a = 0; a < job_.a.n; ++a) run.rows[a] = block_.column(a);
+    job_.joins.part(run);
   }
 }
 
 /// One block after the other, by rows and columns that are located.
 void UnitRunner::transpose_blocks(std::int64_t next_is, std::int64_t next_os) noexcept {
-  if (moves_quads(job_.move)) return move_quads(next_is, next_os);
+  if (moves_pixels(job_.move)) return move_pixels(next_is, next_os);
   const std::int64_t located = block_.col_stride == 0 ? job_.a.n : 1;
   transpose_block();
   for (std::int64_t k = 1; k < job_.across.n; ++k) {

@@ -41,7 +41,7 @@ class UnitRunner {
   void copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void transpose(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void transpose_block() noexcept;
-  void move_quads(std::int64_t next_is, std::int64_t next_os) noexcept;
+  void move_pixels(std::int64_t next_is, std::int64_t next_os) noexcept;
   void transpose_blocks(std::int64_t next_is, std::int64_t next_os) noexcept;
   void transpose_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
@@ -97,7 +97,6 @@ class UnitRunner {
   const std::span<const float> mean_, norm_;
   const Byte* const src_end_;
   const Kernels& kernels_;
-  const QuadKernels quads_;
   std::int64_t map_key_[3] = {-1, -1, -1};
   std::int64_t repeated_ = 0;  ///< the run that fills the whole of the maps below
   bool any_zero_row_ = false;
