@@ -252,7 +252,7 @@ int run(BenchOptions options, std::ostream& out) {
   const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
   ModelPorts model = model_ports(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
-  check_device(options, false);
+  expect_device(options);
   options.profile = wants_steps(options);
   open_device(options);
   const bool words = !options.json && !options.csv;

@@ -159,7 +159,7 @@ class Case {
   Case(const Deployment& deployment, const ModelOptions& options)
       : deployment_(deployment), options_(options) {
     apply_deployment(deployment, model_ports(deployment.model), options_);
-    check_device(options_, false);
+    expect_device(options_);
     open_device(options_);
   }
 

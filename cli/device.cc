@@ -182,6 +182,14 @@ bool is_memory(std::string_view word) {
   return word == "any" || word == "image" || word == "buffer";
 }
 
+void expect_device(const DeviceArguments& arguments) {
+  const char* option = !arguments.device_limits.empty() ? "--device-limits"
+                       : arguments.tune                 ? "--tune"
+                                                        : nullptr;
+  if (option != nullptr && !on_device(arguments))
+    fail(ErrorCode::usage, option, " needs --device opencl");
+}
+
 void check_device(const DeviceArguments& arguments, bool deployed) {
   const std::string memory = arguments.memory.value_or("any");
   if (!is_memory(memory)) {
@@ -191,13 +199,13 @@ void check_device(const DeviceArguments& arguments, bool deployed) {
   if (type != "fp32" && type != "fp16_fp32") {
     fail(ErrorCode::usage, "--data-type '", type, "' is unknown; choose fp32 or fp16_fp32");
   }
-  const bool open = deployed && !arguments.device.has_value();
-  if (!on_device(arguments) && !open && !arguments.device_limits.empty()) {
-    fail(ErrorCode::usage, "--device-limits needs --device opencl");
-  }
-  if (!on_device(arguments) && !open && arguments.tune) {
-    fail(ErrorCode::usage, "--tune needs --device opencl");
-  }
+  const bool device = on_device(arguments);
+  if (deployed && !arguments.device.has_value()) return;
+  expect_device(arguments);
+  const std::string option = memory != "any"  ? "--memory " + memory
+                             : type != "fp32" ? "--data-type " + type
+                                              : "";
+  if (!option.empty() && !device) fail(ErrorCode::usage, option, " needs --device opencl");
 }
 
 void open_device(DeviceArguments& arguments) {

@@ -34,8 +34,13 @@ void add_tune_option(CLI::App* command, DeviceArguments& arguments);
 /// A word of --memory and of cl_mem_type.
 bool is_memory(std::string_view word);
 
-/// Throws Error(usage) for words that mean nothing, and for --device-limits and --tune where
-/// neither the command line nor a deployment file (`deployed`: there is one) can name a device.
+/// Throws Error(usage) for --device-limits and --tune without a device, which a deployment file has
+/// named by now if there is one.
+void expect_device(const DeviceArguments& arguments);
+
+/// Of the command line alone. Throws Error(usage) for words that mean nothing, and for options of
+/// devices where neither the command line nor a deployment file (`deployed`: there is one) can name
+/// one.
 void check_device(const DeviceArguments& arguments, bool deployed);
 
 bool on_device(const DeviceArguments& arguments);

@@ -61,6 +61,8 @@ TEST(DeviceOptions, WordsThatMeanNothing) {
       {{"check", "folder", "--device-limits", "x.yaml"}, "needs --device opencl"},
       {{"bench", "m.onnx", "--tune"}, "--tune needs --device opencl"},
       {{"run", "m.onnx", "--device", "cpu", "--tune"}, "--tune needs --device opencl"},
+      {{"run", "m.onnx", "--data-type", "fp16_fp32"}, "--data-type fp16_fp32 needs --device"},
+      {{"plan", "m.onnx", "--device", "cpu", "--memory", "image"}, "--memory image needs"},
       {{"check", "folder", "--cosine", "1.1"}, "--cosine"},
       {{"check", "folder", "--cosine", "nan"}, "--cosine"},
       {{"check", "folder", "--cosine", "0"}, "--cosine"},

@@ -391,7 +391,18 @@ bool fit_image(Layout& layout, Shape& shape) {
 }
 
 int run(LayoutOptions options, std::ostream& out) {
+  const std::pair<const char*, bool> of_elements[] = {{"--map", options.map},
+                                                      {"--svg", !options.svg.empty()},
+                                                      {"--limits", !options.limits.empty()},
+                                                      {"--element", !options.element.empty()},
+                                                      {"--pixel", !options.pixel.empty()},
+                                                      {"--cell", options.cell.has_value()}};
+  const auto* const said = std::ranges::find_if(of_elements, &std::pair<const char*, bool>::second);
+  const char* name = said != std::end(of_elements) ? said->first
+                     : !options.shape.empty()      ? "--shape"
+                                                   : nullptr;
   if (options.list) {
+    if (name != nullptr) fail(ErrorCode::usage, name, " is of one layout; give it without --list");
     print_names(out, options.json);
     return 0;
   }
@@ -399,20 +410,11 @@ int run(LayoutOptions options, std::ostream& out) {
     fail(ErrorCode::usage,
          "give a LAYOUT, or --list; 'stowage layout --help' tells what is understood");
   }
+  if (name != nullptr && options.shape.empty())
+    fail(ErrorCode::usage, name, " needs --shape n=1,c=6,h=2,w=3");
   if (options.element_bytes < 1 || options.element_bytes > 16) {
     fail(ErrorCode::usage, "--elem-bytes ", options.element_bytes,
          " is not possible; use 1, 2, 4 or 8");
-  }
-  const std::pair<const char*, bool> need_a_shape[] = {{"--map", options.map},
-                                                       {"--svg", !options.svg.empty()},
-                                                       {"--limits", !options.limits.empty()},
-                                                       {"--element", !options.element.empty()},
-                                                       {"--pixel", !options.pixel.empty()},
-                                                       {"--cell", options.cell.has_value()}};
-  for (const auto& [name, given] : need_a_shape) {
-    if (given && options.shape.empty()) {
-      fail(ErrorCode::usage, name, " needs --shape n=1,c=6,h=2,w=3");
-    }
   }
   if (options.map && !options.json) fail(ErrorCode::usage, "--map needs --json");
   Layout layout = Layout::parse(options.layout);

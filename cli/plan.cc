@@ -69,7 +69,7 @@ int run(PlanCommandOptions options, std::ostream& out) {
   const auto deployment = take_deployment(options.deploy, options.deployed_model, options);
   ModelPorts model = model_ports(options.model);
   if (deployment.has_value()) apply_deployment(*deployment, model, options);
-  check_device(options, false);
+  expect_device(options);
   options.profile = options.measure;
   // A file of limits says all that a plan needs.
   if (options.device_limits.empty()) open_device(options);

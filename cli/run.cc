@@ -167,7 +167,7 @@ class Run {
     deployment_ = take_deployment(options_.deploy, options_.deployed_model, options_);
     ModelPorts model = model_ports(options_.model);
     if (deployment_.has_value()) apply_deployment(*deployment_, model, options_);
-    check_device(options_, false);
+    expect_device(options_);
     open_device(options_);
     json_["model"] = options_.model;
     json_["warnings"] = json_["notes"] = Json::array();

@@ -189,6 +189,8 @@ std::string slip(const CLI::App& app, std::span<const std::string> arguments,
   for (const CLI::App* one : commands_of(app)) {
     if (one->parsed()) command = one;
   }
+  if (command != &app && arguments.front() == "help")
+    return text("there is no command help; ", help_of(*command));
   // What else is wrong often follows from an option that is none.
   const std::vector<std::string> left = command->remaining();
   const auto unknown = std::find_if(left.begin(), left.end(), is_option);
@@ -201,7 +203,10 @@ std::string slip(const CLI::App& app, std::span<const std::string> arguments,
     if (!d.positional && d.value.empty()) {
       return text(d.names.back(), " takes no value; ", told(*option));
     }
-    if (mismatch) return text(d.names.back(), " needs a value; ", told(*option));
+    if (mismatch) {
+      return text(d.names.back(), option->count() > 1 ? " is given twice; " : " needs a value; ",
+                  told(*option));
+    }
     return text("'", option->results().back(), "' is no number; ", told(*option));
   }
   if (command == &app) return no_command(app, arguments);

@@ -98,6 +98,8 @@ TEST(Slips, CommandsAndOptions) {
       {{"benhc", "m.onnx"}, 2, "did you mean bench?"},
       {{"RUN", "m.onnx"}, 2, "did you mean run?"},
       {{"help"}, 2, "did you mean --help?"},
+      {{"help", "run"}, 2, "'stowage run --help' tells"},
+      {{"bench", "m.onnx", "--runs", "1", "--runs", "2"}, 2, "--runs is given twice"},
       {{"version"}, 2, "did you mean --version?"},
       {{"benchmark", "m.onnx"}, 2, "did you mean bench?"},
       {{"m.onnx"}, 2, "stowage run m.onnx"},

@@ -85,8 +85,10 @@ void check_output_words(const OutputWords& words) {
   const char* option = picture                     ? nullptr
                        : words.argmax              ? "--argmax"
                        : words.channel.has_value() ? "--channel"
+                       : !words.range.empty()      ? "--output-range"
                                                    : nullptr;
   if (option != nullptr) fail(ErrorCode::usage, option, " needs --output FILE.png");
+  if (words.dir.has_value() && words.dir->empty()) fail(ErrorCode::usage, "--output-dir is empty");
 }
 
 std::vector<Target> open_outputs(const OutputWords& words, std::span<const Port> ports,
@@ -103,16 +105,16 @@ std::vector<Target> open_outputs(const OutputWords& words, std::span<const Port>
     const ImageAxes axes = image_axes(port, source).value_or(ImageAxes{});
     targets.push_back({output, form, axes, OutputFile(file)});
   }
-  if (words.dir.empty()) return targets;
+  if (!words.dir.has_value()) return targets;
   std::error_code problem;
-  std::filesystem::create_directories(words.dir, problem);
+  std::filesystem::create_directories(*words.dir, problem);
   if (problem) {
-    fail(ErrorCode::bad_input, "cannot make the folder '", words.dir, "': ", problem.message());
+    fail(ErrorCode::bad_input, "cannot make the folder '", *words.dir, "': ", problem.message());
   }
   const std::vector<std::string> files = safe_file_names(names);
   for (std::size_t i = 0; i < files.size(); ++i) {
     targets.push_back(
-        {static_cast<int>(i), Form::array, {}, OutputFile(words.dir + "/" + files[i] + ".npy")});
+        {static_cast<int>(i), Form::array, {}, OutputFile(*words.dir + "/" + files[i] + ".npy")});
   }
   return targets;
 }

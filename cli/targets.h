@@ -15,7 +15,8 @@ namespace stowage::cli {
 /// What the command line says of outputs.
 struct OutputWords {
   std::vector<std::string> files, expected;
-  std::string dir, range;
+  std::optional<std::string> dir;
+  std::string range;
   bool argmax = false;
   std::optional<int> channel;
 };

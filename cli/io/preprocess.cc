@@ -56,6 +56,10 @@ MutablePixels pixels_of(Picture& picture) {
 }
 
 PictureFit picture_fit(const PictureSize& picture, const ImagePort& port, const Preprocess& how) {
+  if (port.width > kMaxSide || port.height > kMaxSide) {
+    fail(ErrorCode::limit, "the input has more than ", kMaxSide,
+         " pixels a side, and no picture is made so large; give a smaller --shape");
+  }
   const PictureSize crop = how.crop.value_or(PictureSize{});
   const auto side = [](int fixed, int said, int open) {
     return fixed > 0 ? fixed : said > 0 ? said : open;

@@ -14,9 +14,10 @@ enum class Filter {
 
 /// What Image.resize of Pillow makes: but for nearest, a sample is the weighted mean of those below
 /// the filter around its centre; where an axis shrinks, the filter is wider by as much; beyond the
-/// border there is nothing. First across, then down, both rounding to 8 bits; Pillow 13 goes down
-/// first for some sizes, which is why a sample may differ by 1.
-/// Throws Error(bad_input, limit) for the size.
+/// border there is nothing. First across, then down, both rounding to 8 bits and cutting at 0 and
+/// 255; Pillow 13 goes down first where a picture becomes lower but wider, which is why a sample
+/// may differ, by 1 as a rule and by up to 20 of a cubic at sharp edges. Throws Error(bad_input,
+/// limit) for the size.
 Picture resample(const Picture& picture, std::int64_t width, std::int64_t height, Filter filter);
 
 }  // namespace stowage::cli

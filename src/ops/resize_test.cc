@@ -94,6 +94,16 @@ TEST(Resize, KnownValues) {
   EXPECT_EQ(row("nearest", {{"sizes", Ints{2}}}, {1, 2, 3, 4}), (V{1, 3}));
   EXPECT_EQ(row("nearest", {{"sizes", Ints{2}}, {"nearest_mode", "ceil"}}, {1, 2, 3, 4}),
             (V{2, 4}));
+  // The middle of five lies between the two: a tie, whatever the scale.
+  for (const auto& [rounding, middle] :
+       {std::pair("round_prefer_floor", 0.0f), std::pair("round_prefer_ceil", 1.0f)}) {
+    EXPECT_EQ(row("nearest",
+                  {{"scales", scale(2.7f)},
+                   {"coordinate_transformation_mode", "half_pixel_symmetric"},
+                   {"nearest_mode", rounding}},
+                  {0, 1}),
+              (V{0, 0, middle, 1, 1}));
+  }
   EXPECT_EQ(row("nearest",
                 {{"sizes", Ints{3}},
                  {"coordinate_transformation_mode", "tf_crop_and_resize"},

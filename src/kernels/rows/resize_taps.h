@@ -64,9 +64,10 @@ inline double original(const Axis1d& a, std::int64_t i, std::string_view mode) {
   }
   if (mode == "tf_half_pixel_for_nn") return unscale(a, x + 0.5);
   if (mode == "pytorch_half_pixel") return a.out == 1 ? 0 : unscale(a, x + 0.5) - 0.5;
+  // From the centre of the output, which is that of the input: nothing is rounded there.
   if (mode == "half_pixel_symmetric") {
-    const double adjustment = static_cast<double>(a.out) / out;
-    return in / 2 * (1 - adjustment) + unscale(a, x + 0.5) - 0.5;
+    const double from_centre = x + 0.5 - static_cast<double>(a.out) / 2;
+    return (in - 1) / 2 + (a.exact ? unscale(a, from_centre) : from_centre * in / out);
   }
   if (mode == "tf_crop_and_resize") {
     const double length = (a.roi_end - a.roi_begin) * (in - 1);

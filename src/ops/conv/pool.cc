@@ -24,7 +24,10 @@ Ints infer_pool(const InferRef& node) {
          " spatial axes");
   }
   for (const std::int64_t k : kernel) {
-    if (k < 1) fail(ErrorCode::bad_input, "a window of ", std::span<const std::int64_t>(kernel));
+    if (k < 1) {
+      fail(ErrorCode::bad_input, "a window of ", std::span<const std::int64_t>(kernel),
+           " holds nothing");
+    }
   }
   Ints extents(kernel.size(), 1);
   if (global) {

@@ -48,6 +48,9 @@ TEST(Pool, EveryOfferMatchesTheReference) {
       {{1, 19, 8, 8}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}},
       {{1, 33, 7, 8}, {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 3}}, {"ceil_mode", yes}}},
       {{1, 3, 2, 2}, {{"kernel_shape", Ints{1, 1}}, {"strides", Ints{2, 2}}, {"ceil_mode", yes}}},
+      // Windows longer than the input.
+      {{1, 5, 2, 1}, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 3}}, {"ceil_mode", yes}}},
+      {{2, 17, 3, 9}, {{"kernel_shape", Ints{4, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", yes}}},
       {{1, 3, 7, 7},
        {{"kernel_shape", Ints{3, 3}},
         {"strides", Ints{3, 3}},
@@ -142,6 +145,13 @@ TEST(Pool, KnownResults) {
                                                  {"ceil_mode", std::int64_t{1}},
                                                  {"count_include_pad", std::int64_t{1}}};
   EXPECT_EQ(run("average_pool", {1, 2, 6}, ceil), (std::vector<float>{1.5f, 6}));
+  // So is the only one of an input that is shorter than it, by less than a stride.
+  std::map<std::string, Attribute> longer = ceil;
+  longer["kernel_shape"] = Ints{4};
+  longer["strides"] = Ints{3};
+  EXPECT_EQ(run("average_pool", {1, 2}, longer), (std::vector<float>{1.5f}));
+  EXPECT_EQ(run("average_pool", {1, 2, 6}, longer), (std::vector<float>{3}));
+  EXPECT_THROW(run("average_pool", {1}, longer), Error);
 }
 
 TEST(Pool, IndicesOfMaxima) {

@@ -76,14 +76,15 @@ Ints infer_window(const InferRef& node, const Ints& kernel, bool ceil_mode) {
       pads[b] = total - pads[a];
     }
     const std::int64_t padded = checked_add(checked_add(extent, pads[a]), pads[b]);
-    if (padded < reach) {
+    const bool ceils = ceil_mode && !same;
+    if (padded < reach && (!ceils || reach - padded >= stride)) {
       fail(ErrorCode::bad_input, "a window of ", reach, " does not fit into spatial axis ", i,
            " of extent ", extent, " with ", pads[a] + pads[b], " of padding");
     }
-    std::int64_t steps = (padded - reach) / stride + 1;
-    if (ceil_mode && !same && (padded - reach) % stride != 0 && steps * stride < extent + pads[a]) {
-      ++steps;  // the last window is partly outside, but begins inside
-    }
+    // The last window may be partly outside if it begins inside; a window too long is one.
+    const std::int64_t rest = padded - reach;
+    std::int64_t steps = rest / stride + 1;
+    if (ceils && rest > 0 && rest % stride != 0 && steps * stride < extent + pads[a]) ++steps;
     out.push_back(steps);
   }
   node.set_fact("strides", strides);
