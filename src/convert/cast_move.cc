@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "convert/walk.h"
 
 namespace stowage::conversion {
@@ -47,15 +48,24 @@ bool fits_transpose(const Job& job) noexcept {
   return job.b.valid == job.b.n && (tiles || fewer >= kLeast);
 }
 
+/// Whether n iterations are steps of so many, or nearly: the last step does little again.
+bool makes_steps(std::int64_t n, std::int64_t step) noexcept {
+  return n >= step && 3 * round_up(n, step) < 4 * n;
+}
+
 /// Runs of 4 or 8 that follow each other along rows on one side and across on the other.
 bool fits_transpose_runs(const Job& job) noexcept {
+  constexpr std::int64_t kRows = 4;  // that become bytes together
   const std::int64_t n = job.a.n, src = n * job.src_bytes, dst = n * job.dst_bytes;
   const Loop &rows = job.b.loops[0], &across = job.across;
   if ((n != 4 && n != 8) || job.a.valid != n) return false;
   const auto fits = [&](const Loop& written, const Loop& read) {
+    if (written.os != dst || read.is != src) return false;
+    if (job.dst_bytes == 1)
+      return makes_steps(written.valid, kRows) && makes_steps(read.valid, 16 / n);
     const std::int64_t fewer = std::min(written.valid, read.valid),
                        more = std::max(written.valid, read.valid);
-    return written.os == dst && read.is == src && fewer >= 16 / n && more >= 32 / n;
+    return fewer >= 16 / n && more >= 32 / n;
   };
   return fits(rows, across) || fits(across, rows);
 }

@@ -235,11 +235,11 @@ TEST(ConvertCastMoves, RunsOfPixelsAndBlocks) {
                                  pick(random, {1, 2, 3, 4, 7, 8, 9, 15, 17, 32, 57})});
       const std::int64_t pitch = pick(random, {1, 64});
       const char* const pixels = random() % 4 ? "n h w c" : "n h w (c)~24";
-      for (const DType half : {DType::f16, DType::bf16}) {
-        expect_same({pixels, blocks, shape, DType::f32, half, {}, {}, {}, pitch}, random, pool);
-        expect_same({pixels, blocks, shape, half, DType::f32, {}, {}, {}, pitch}, random, pool);
-        expect_same({blocks, pixels, shape, DType::f32, half, {}, {}, {}, pitch}, random, pool);
-        expect_same({blocks, pixels, shape, half, DType::f32, {}, {}, {}, pitch}, random, pool);
+      for (const DType narrow : {DType::f16, DType::bf16, DType::u8, DType::i8}) {
+        expect_same({pixels, blocks, shape, DType::f32, narrow, {}, {}, {}, pitch}, random, pool);
+        expect_same({pixels, blocks, shape, narrow, DType::f32, {}, {}, {}, pitch}, random, pool);
+        expect_same({blocks, pixels, shape, DType::f32, narrow, {}, {}, {}, pitch}, random, pool);
+        expect_same({blocks, pixels, shape, narrow, DType::f32, {}, {}, {}, pitch}, random, pool);
       }
     }
   }
@@ -289,6 +289,7 @@ TEST(ConvertCastMoves, AreChosen) {
       {"n c/16 h w c%16", "n h w c", features, DType::f32, DType::f16, {}, {}, {}},
       {"n h w c", "n c/4 h w c%4", features, DType::f32, DType::f16, {}, {}, {}},
       {"y:(n h) x:(c/4 w) lane:c%4", "n h w c", features, DType::f16, DType::f32, {}, {}, {}},
+      {"n c/8 h w c%8", "n h w c", features, DType::u8, DType::f32, {}, {}, {}},
       {"n c h w", "y:(n h) x:(c/4 w) lane:c%4", features, DType::f32, DType::u8, {}, {}, {}},
       {"n c/4 h w c%4", "n c h w", features, DType::i8, DType::f32, {}, {}, {}},
       {"n c/8 h w c%8", "y:(n h) x:(c/4 w) lane:c%4", features, DType::f32, DType::f16, {}, {}, {}},

@@ -117,8 +117,10 @@ constexpr OfCasts<CastMoves> cast_moves() {
     set_joins<CastHalves<kFrom, kTo> >(at(kFrom, kTo));
     at(kFrom, kTo).transpose_runs = transpose_runs<kFrom, kTo>;
   });
-  with_each<Fast::f32, Fast::u8, Fast::i8>(
-      [&]<Fast kFrom, Fast kTo>() { set_joins<CastBytes<kFrom, kTo> >(at(kFrom, kTo)); });
+  with_each<Fast::f32, Fast::u8, Fast::i8>([&]<Fast kFrom, Fast kTo>() {
+    set_joins<CastBytes<kFrom, kTo> >(at(kFrom, kTo));
+    at(kFrom, kTo).transpose_runs = transpose_runs<kFrom, kTo>;
+  });
 #endif
   return all;
 }

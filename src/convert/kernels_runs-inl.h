@@ -86,9 +86,29 @@ struct RunPlaces {
   std::int64_t written, read, is, os;
 };
 
+/// Tile by tile, the shorter side inside, unless lines that are as far apart crowd the L1; runs
+/// have so many bytes.
+template <std::int64_t kSource, std::int64_t kResult, std::int64_t kWritten, std::int64_t kRead,
+          class Tile>
+HWY_INLINE void walk_runs(const RunPlaces& t, const Tile& tile) {
+  const auto at = [&](std::int64_t w, std::int64_t r) HWY_ATTR {
+    tile(t.src + w * t.is + r * kSource, t.is, t.dst + w * kResult + r * t.os, t.os);
+  };
+  const bool writes_crowd = crowded(t.os, t.read), reads_crowd = crowded(t.is, t.written);
+  if (writes_crowd != reads_crowd ? writes_crowd : t.written <= t.read) {
+    in_steps<kRead>(t.read, [&](std::int64_t r) HWY_ATTR {
+      in_steps<kWritten>(t.written, [&](std::int64_t w) HWY_ATTR { at(w, r); });
+    });
+  } else {
+    in_steps<kWritten>(t.written, [&](std::int64_t w) HWY_ATTR {
+      in_steps<kRead>(t.read, [&](std::int64_t r) HWY_ATTR { at(w, r); });
+    });
+  }
+}
+
 /// Between f32 and 16-bit floats.
 template <Fast kFrom, Fast kTo, int kN, Writing kWriting>
-struct RunTiles {
+struct RunsOfHalves {
   using V = hn::Vec<HalvesTag<4> >;
   static constexpr std::int64_t kSource = kN * sizeof(typename Stored<kFrom>::Type),
                                 kResult = kN * sizeof(typename Stored<kTo>::Type);
@@ -149,33 +169,83 @@ struct RunTiles {
     }
   }
 
-  /// Tile by tile, the shorter side inside, unless lines that are as far apart crowd the L1.
-  template <std::int64_t kWritten, std::int64_t kRead, class Tile>
-  static HWY_INLINE void walk(const RunPlaces& t, const Tile& tile) {
-    const auto at = [&](std::int64_t w, std::int64_t r) HWY_ATTR {
-      tile(t.src + w * t.is + r * kSource, t.is, t.dst + w * kResult + r * t.os, t.os);
-    };
-    const bool writes_crowd = crowded(t.os, t.read), reads_crowd = crowded(t.is, t.written);
-    if (writes_crowd != reads_crowd ? writes_crowd : t.written <= t.read) {
-      in_steps<kRead>(t.read, [&](std::int64_t r) HWY_ATTR {
-        in_steps<kWritten>(t.written, [&](std::int64_t w) HWY_ATTR { at(w, r); });
-      });
-    } else {
-      in_steps<kWritten>(t.written, [&](std::int64_t w) HWY_ATTR {
-        in_steps<kRead>(t.read, [&](std::int64_t r) HWY_ATTR { at(w, r); });
-      });
-    }
-  }
-
   /// Whole lines are written, unless many runs would be written twice.
   static bool move(const RunPlaces places) {
     const bool whole = places.written % kWhole == 0 || places.written >= 4 * kWhole;
     if (places.written >= kWhole && places.read >= kHalf && (whole || places.read < kWhole)) {
-      walk<kWhole, kHalf>(places, wide);
+      walk_runs<kSource, kResult, kWhole, kHalf>(places, wide);
     } else if (places.written >= kHalf && places.read >= kWhole) {
-      walk<kHalf, kWhole>(places, tall);
+      walk_runs<kSource, kResult, kHalf, kWhole>(places, tall);
     } else {
       return false;
+    }
+    return true;
+  }
+};
+
+/// Between f32 and bytes: 16 elements that are read one after the other are cast together.
+template <Fast kFrom, Fast kTo, int kN, Writing kWriting>
+struct RunsOfBytes {
+  static constexpr bool kNarrows = kFrom == Fast::f32;
+  static constexpr std::int64_t kSource = kN * sizeof(typename Stored<kFrom>::Type),
+                                kResult = kN * sizeof(typename Stored<kTo>::Type);
+  static constexpr std::int64_t kRead = 16 / kN, kWritten = kNarrows ? 4 : 16 / kN;
+
+  /// Of each of four lines the run r becomes a quarter of 4 * kN bytes.
+  static HWY_INLINE void narrow(const Byte* from, std::int64_t is, Byte* to, std::int64_t os) {
+    const FloatTag df;
+    const auto load = [&](int w) HWY_ATTR {
+      return hn::LoadU(df, reinterpret_cast<const float*>(from + w * is));
+    };
+    const __m512i v =
+        packed_four<typename Stored<kTo>::Type>({load(0), load(1), load(2), load(3)}).raw;
+    if constexpr (kN == 4) {
+      const hn::FixedTag<std::uint8_t, 16> d;
+      const auto store = [&](__m128i x, int r)
+                             HWY_ATTR { write<kWriting>(hn::Vec<decltype(d)>{x}, d, to + r * os); };
+      store(_mm512_castsi512_si128(v), 0);
+      store(_mm512_extracti32x4_epi32(v, 1), 1);
+      store(_mm512_extracti32x4_epi32(v, 2), 2);
+      store(_mm512_extracti32x4_epi32(v, 3), 3);
+    } else {
+      const __m512i order = _mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
+      const hn::FixedTag<std::uint8_t, 32> d;
+      const __m512i pairs = _mm512_permutexvar_epi32(order, v);
+      write<kWriting>(hn::Vec<decltype(d)>{_mm512_castsi512_si256(pairs)}, d, to);
+      write<kWriting>(hn::Vec<decltype(d)>{_mm512_extracti64x4_epi64(pairs, 1)}, d, to + os);
+    }
+  }
+
+  /// Of each of kRead times 16 bytes the run r becomes a part of a line.
+  static HWY_INLINE void widen(const Byte* from, std::int64_t is, Byte* to, std::int64_t os) {
+    using Bytes = hn::Vec<hn::Rebind<typename Stored<kFrom>::Type, FloatTag> >;
+    const auto load = [&](int w) HWY_ATTR {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + w * is));
+    };
+    const auto store = [&](__m128i x, int r) HWY_ATTR {
+      write<kWriting>(as_float<kFrom>(FloatTag(), Bytes{x}), FloatTag(), to + r * os);
+    };
+    const __m128i p = load(0), q = load(1);
+    if constexpr (kN == 8) {
+      store(_mm_unpacklo_epi64(p, q), 0);
+      store(_mm_unpackhi_epi64(p, q), 1);
+    } else {
+      const __m128i r = load(2), s = load(3);
+      const __m128i a = _mm_unpacklo_epi32(p, q), b = _mm_unpackhi_epi32(p, q),
+                    c = _mm_unpacklo_epi32(r, s), d = _mm_unpackhi_epi32(r, s);
+      store(_mm_unpacklo_epi64(a, c), 0);
+      store(_mm_unpackhi_epi64(a, c), 1);
+      store(_mm_unpacklo_epi64(b, d), 2);
+      store(_mm_unpackhi_epi64(b, d), 3);
+    }
+  }
+
+  static bool move(const RunPlaces places) {
+    if (places.written < kWritten || places.read < kRead) return false;
+    if constexpr (kNarrows) {
+      walk_runs<kSource, kResult, kWritten, kRead>(places, narrow);
+    } else {
+      walk_runs<kSource, kResult, kWritten, kRead>(places, widen);
     }
     return true;
   }
@@ -184,14 +254,21 @@ struct RunTiles {
 /// As CastMoves::transpose_runs says.
 template <Fast kFrom, Fast kTo>
 void transpose_runs(const CastRuns& runs) {
-  constexpr std::int64_t kResult = sizeof(typename Stored<kTo>::Type);
+  constexpr std::int64_t kSource = sizeof(typename Stored<kFrom>::Type),
+                         kResult = sizeof(typename Stored<kTo>::Type);
+  constexpr bool kBytes = std::min(kSource, kResult) == 1;
   const RunPlaces places =
       runs.os == runs.n * kResult
           ? RunPlaces{runs.src, runs.dst, runs.rows, runs.across, runs.is, runs.across_os}
           : RunPlaces{runs.src, runs.dst, runs.across, runs.rows, runs.across_is, runs.os};
   const auto move = [&](auto writing) {
-    return runs.n == 4 ? RunTiles<kFrom, kTo, 4, writing()>::move(places)
-                       : RunTiles<kFrom, kTo, 8, writing()>::move(places);
+    if constexpr (kBytes) {
+      return runs.n == 4 ? RunsOfBytes<kFrom, kTo, 4, writing()>::move(places)
+                         : RunsOfBytes<kFrom, kTo, 8, writing()>::move(places);
+    } else {
+      return runs.n == 4 ? RunsOfHalves<kFrom, kTo, 4, writing()>::move(places)
+                         : RunsOfHalves<kFrom, kTo, 8, writing()>::move(places);
+    }
   };
   const bool moved = runs.prefetch_for_write
                          ? move(std::integral_constant<Writing, Writing::ahead>())
