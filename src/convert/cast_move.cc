@@ -40,12 +40,12 @@ bool fits_part(const Job& job) noexcept {
          job.b.loops[0].is == job.a.n * job.src_bytes;
 }
 
-/// Rows and columns, neither of them few; of 16-bit elements also those that fill tiles of eight.
+/// Rows and columns, neither of them few, or such that they fill the tiles of a cast.
 bool fits_transpose(const Job& job) noexcept {
-  constexpr std::int64_t kLeast = 32, kTile = 8;
+  constexpr std::int64_t kLeast = 32;
   const std::int64_t fewer = std::min(job.a.valid, job.b.n);
-  const bool tiles = std::min(job.src_bytes, job.dst_bytes) == 2 && fewer % kTile == 0;
-  return job.b.valid == job.b.n && (tiles || fewer >= kLeast);
+  const bool to_bytes = job.dst_bytes == 1, fills = fewer % tile_of_cast(job) == 0;
+  return job.b.valid == job.b.n && (fewer >= kLeast || (fills && !to_bytes));
 }
 
 /// Whether n iterations are steps of so many, or nearly: the last step does little again.
@@ -71,6 +71,8 @@ bool fits_transpose_runs(const Job& job) noexcept {
 }
 
 }  // namespace
+
+std::int64_t tile_of_cast(const Job& job) noexcept { return job.src_bytes == 1 ? 16 : 8; }
 
 bool has_short_runs(const Job& job) noexcept {
   return job.a.valid == job.a.n && job.a.n >= CastRuns::kLeast && job.a.n <= kShortRun;

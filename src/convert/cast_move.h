@@ -6,6 +6,9 @@
 
 namespace stowage::conversion {
 
+/// Rows and columns of the tiles in which CastMoves::transpose moves.
+std::int64_t tile_of_cast(const Job& job) noexcept;
+
 /// Whether runs of a copy are such as CastMoves::runs takes.
 bool has_short_runs(const Job& job) noexcept;
 

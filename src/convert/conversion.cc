@@ -128,10 +128,11 @@ void Program::make_jobs() noexcept {
 
 void Program::choose_slices(const Mapping& src, const Mapping& dst, Fault fault) {
   const Job* const most = main_job();
-  // Others find long ranges in a nest. Beside tiles of runs the tails are few, but where they make
-  // wide elements in lines that the tiles have written.
+  // Others find long ranges in a nest. Beside tiles of runs that become 16-bit floats the tails are
+  // few; wide elements are made in lines that the tiles have written, bytes in short parts of
+  // lines.
   const bool tiles = most != nullptr && most->move == UnitMove::transpose_runs &&
-                     most->src_bytes > most->dst_bytes,
+                     most->src_bytes > most->dst_bytes && most->dst_bytes > 1,
              scattered =
                  nests_ > 1 && most != nullptr && !tiles &&
                  (most->kind == Kind::stage ||

@@ -348,11 +348,17 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
 }
 
 /// The last block has no fewer rows or columns than a tile, of which each would be moved by itself.
-void leave_no_sliver(Chain& chain) noexcept {
-  constexpr std::int64_t kTile = 8;
-  const std::int64_t rest = chain.n % chain.block;
-  if (rest == 0 || rest >= kTile) return;
-  chain.block = round_up(ceil_div(chain.n, chain.n / chain.block + 1), 2 * kTile);
+void leave_no_sliver(const Job& job, Chain& chain, std::int64_t tile) noexcept {
+  const auto leaves_sliver = [&](std::int64_t block) {
+    const std::int64_t rest = chain.n % block;
+    return rest > 0 && rest < tile;
+  };
+  if (!leaves_sliver(chain.block)) return;
+  const std::int64_t most = std::min(2 * chain.block, longest_block(job, chain));
+  std::int64_t block = round_up(ceil_div(chain.n, chain.n / chain.block + 1), 2 * tile);
+  if (leaves_sliver(block)) block = chain.block;
+  while (leaves_sliver(block) && block + tile <= most) block += tile;
+  chain.block = block;
 }
 
 /// A kernel that casts and moves at once, if there is one for this job.
@@ -362,8 +368,8 @@ void choose_cast_move(Job& job, Pool& pool, const CastMoves& moves) noexcept {
   if (job.move == UnitMove::none) return;
   if (job.move == UnitMove::transpose) {
     choose_blocks(job, 0, most_of_panels(all));
-    leave_no_sliver(job.a);
-    leave_no_sliver(job.b);
+    leave_no_sliver(job, job.a, tile_of_cast(job));
+    leave_no_sliver(job, job.b, tile_of_cast(job));
     return choose_repeats(job, pool, all);
   }
   if (job.move == UnitMove::runs || job.move == UnitMove::transpose_runs) {

@@ -26,6 +26,7 @@
 #include "convert/kernels_rows-inl.h"
 #include "convert/kernels_runs-inl.h"
 #include "convert/kernels_split-inl.h"
+#include "convert/kernels_widen-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -117,6 +118,8 @@ constexpr OfCasts<CastMoves> cast_moves() {
     set_joins<CastHalves<kFrom, kTo> >(at(kFrom, kTo));
     at(kFrom, kTo).transpose_runs = transpose_runs<kFrom, kTo>;
   });
+  at(Fast::u8, Fast::f32).transpose = widen_transposed<Fast::u8>;
+  at(Fast::i8, Fast::f32).transpose = widen_transposed<Fast::i8>;
   with_each<Fast::f32, Fast::u8, Fast::i8>([&]<Fast kFrom, Fast kTo>() {
     set_joins<CastBytes<kFrom, kTo> >(at(kFrom, kTo));
     at(kFrom, kTo).transpose_runs = transpose_runs<kFrom, kTo>;

@@ -17,6 +17,7 @@
 #include "convert/kernels_halves-inl.h"
 #include "convert/kernels_tile-inl.h"
 #include "convert/kernels_transpose-inl.h"
+#include "convert/kernels_widen-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -274,8 +275,8 @@ struct CastBytes {
     if constexpr (kNarrows) {
       Uncast<1>::store<kWriting>(v, to);
     } else {
-      widen_each(v,
-                 [&](FloatVec x, int i) HWY_ATTR { write<kWriting>(x, FloatTag(), to + i * 64); });
+      each_widened<kFrom>(
+          v, [&](FloatVec x, int i) HWY_ATTR { write<kWriting>(x, FloatTag(), to + i * 64); });
     }
   }
 
@@ -293,7 +294,7 @@ struct CastBytes {
     if constexpr (kNarrows) {
       Uncast<1>::store_first(v, to, n);
     } else {
-      widen_each(v, [&](FloatVec x, int i) HWY_ATTR {
+      each_widened<kFrom>(v, [&](FloatVec x, int i) HWY_ATTR {
         if (n > i * kFloats) _mm512_mask_storeu_ps(to + i * 64, lanes(n - i * kFloats), x.raw);
       });
     }
@@ -309,18 +310,6 @@ struct CastBytes {
     const FloatVec v[] = {FloatVec{load_floats(0)}, FloatVec{load_floats(1)},
                           FloatVec{load_floats(2)}, FloatVec{load_floats(3)}};
     return ordered_four<typename Stored<kTo>::Type>(v).raw;
-  }
-
-  /// f(x, i) for the sixteen floats i.
-  template <class F>
-  static HWY_INLINE void widen_each(__m512i v, const F& f) {
-    using Part = hn::Vec<hn::Rebind<typename Stored<kFrom>::Type, FloatTag> >;
-    const auto widened = [](__m128i part)
-                             HWY_ATTR { return as_float<kFrom>(FloatTag(), Part{part}); };
-    f(widened(_mm512_castsi512_si128(v)), 0);
-    f(widened(_mm512_extracti32x4_epi32(v, 1)), 1);
-    f(widened(_mm512_extracti32x4_epi32(v, 2)), 2);
-    f(widened(_mm512_extracti32x4_epi32(v, 3)), 3);
   }
 };
 

@@ -329,7 +329,7 @@ TEST(ConversionTuning, ExplainsWhatGoesThroughScratchMemory) {
        "n c/8 h w c%8",
        "by way of scratch memory",
        {1, 64, 56, 56},
-       DType::f32,
+       DType::f16,
        DType::u8},
   };
 
