@@ -101,6 +101,8 @@ const Slip kSlips[] = {
     {"run seg.onnx --input seg.npy --output y.png --channel 1 --argmax", 2, "exclude each other"},
     {"run seg.onnx --input seg.npy --argmax", 2, "--argmax needs --output FILE.png"},
     {"run seg.onnx --input seg.npy --output-range 0..1", 2, "--output-range needs --output FILE"},
+    {"run seg.onnx --input seg.npy --output y.png --argmax --output-range 0..1", 2,
+     "--output-range is of pictures"},
     {"run list.onnx --input list.npy --output y.png", 2,
      "output 'y' of shape [5] is no picture, which is like [1, 3, H, W], [1, H, W, 3] or [H, W]; a "
      ".npy file holds it"},

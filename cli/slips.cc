@@ -190,7 +190,7 @@ std::string slip(const CLI::App& app, std::span<const std::string> arguments,
     if (one->parsed()) command = one;
   }
   if (command != &app && arguments.front() == "help")
-    return text("there is no command help; ", help_of(*command));
+    return text("there is no command 'help'; ", help_of(*command));
   // What else is wrong often follows from an option that is none.
   const std::vector<std::string> left = command->remaining();
   const auto unknown = std::find_if(left.begin(), left.end(), is_option);
@@ -204,7 +204,9 @@ std::string slip(const CLI::App& app, std::span<const std::string> arguments,
       return text(d.names.back(), " takes no value; ", told(*option));
     }
     if (mismatch) {
-      return text(d.names.back(), option->count() > 1 ? " is given twice; " : " needs a value; ",
+      // As CLI11 says it of what ArgumentMismatch::AtMost makes.
+      const bool one_too_many = std::string_view(error.what()).find("At Most") != std::string::npos;
+      return text(d.names.back(), one_too_many ? " is given twice; " : " needs a value; ",
                   told(*option));
     }
     return text("'", option->results().back(), "' is no number; ", told(*option));

@@ -100,6 +100,8 @@ TEST(Slips, CommandsAndOptions) {
       {{"help"}, 2, "did you mean --help?"},
       {{"help", "run"}, 2, "'stowage run --help' tells"},
       {{"bench", "m.onnx", "--runs", "1", "--runs", "2"}, 2, "--runs is given twice"},
+      {{"run", "m.onnx", "--input", "a=a.npy", "--input"}, 2, "--input needs a value"},
+      {{"run", "m.onnx", "--image", "a", "--image", "b", "--image"}, 2, "--image needs a value"},
       {{"version"}, 2, "did you mean --version?"},
       {{"benchmark", "m.onnx"}, 2, "did you mean bench?"},
       {{"m.onnx"}, 2, "stowage run m.onnx"},

@@ -81,6 +81,9 @@ void check_output_words(const OutputWords& words) {
   if (words.argmax && words.channel.has_value()) {
     fail(ErrorCode::usage, "--argmax and --channel exclude each other");
   }
+  if (words.argmax && !words.range.empty()) {
+    fail(ErrorCode::usage, "--argmax writes classes; --output-range is of pictures");
+  }
   const bool picture = std::any_of(words.files.begin(), words.files.end(), is_png);
   const char* option = picture                     ? nullptr
                        : words.argmax              ? "--argmax"

@@ -6,7 +6,7 @@
 
 namespace stowage::conversion {
 
-/// Rows and columns of the tiles in which CastMoves::transpose moves.
+/// Fewer rows or columns than that CastMoves::transpose moves one by one.
 std::int64_t tile_of_cast(const Job& job) noexcept;
 
 /// Whether runs of a copy are such as CastMoves::runs takes.

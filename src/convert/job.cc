@@ -258,11 +258,15 @@ std::int64_t most_of_pixels(const Job& job, std::int64_t elements, std::int64_t 
 }
 
 /// What moves rows and pixels that are not cast, unless lines are better loaded in pieces, which
-/// other kernels do. Into rows, those bypass the caches.
+/// other kernels do. Of results that bypass the caches those have such stores: into rows, and into
+/// pixels of four wide elements or of two narrow ones.
 JoinKernelsByRows uncast_joins(int element, Bypass bypass, const Tuning& tuning) noexcept {
   if (tuning.loads_pieces()) return {};
   JoinKernelsByRows joins = kernels().joins_of(element);
-  if (bypass >= Bypass::lines) joins.two.part = joins.four.part = nullptr;
+  if (bypass < Bypass::lines) return joins;
+  joins.two.part = joins.four.part = nullptr;
+  if (element < 16) joins.two = {};
+  if (element > 4) joins.four = {};
   return joins;
 }
 
@@ -279,7 +283,8 @@ void choose_join(Job& job, Pool& pool, std::int64_t all) noexcept {
     return;
   if (join) {
     const std::int64_t most = most_of_pixels(job, job.b.n, all),
-                       zeros = static_cast<std::int64_t>(kZeroBytes) / job.src_bytes;
+                       zeros =
+                           static_cast<std::int64_t>(kZeroBytes) / job.src_bytes / kLine * kLine;
     job.a.block = std::min({job.a.n, most, job.b.valid < job.b.n ? zeros : most});
     job.b.block = job.b.n;
   } else {
@@ -316,14 +321,13 @@ bool choose_join_of_several(Job& job, Pool& pool, const CastMoves& moves) noexce
   const int n = static_cast<int>(run.n), ia = rest.find_source(n * job.src_bytes),
             ib = rest.find_destination(n * job.dst_bytes);
   if (ia < 0 || ib < 0 || ia == ib) return false;
+  const Job before = job;
   const std::int64_t all = bytes_of(job, pool);
   job.src_bytes *= n;
   job.dst_bytes *= n;
   begin_transpose(job, rest, ia, ib, joins);
   if (job.move == UnitMove::none) {
-    job.src_bytes /= n;
-    job.dst_bytes /= n;
-    job.a = job.b = Chain{};
+    job = before;
     return false;
   }
   pool = rest;
@@ -355,9 +359,10 @@ void leave_no_sliver(const Job& job, Chain& chain, std::int64_t tile) noexcept {
   };
   if (!leaves_sliver(chain.block)) return;
   const std::int64_t most = std::min(2 * chain.block, longest_block(job, chain));
-  std::int64_t block = round_up(ceil_div(chain.n, chain.n / chain.block + 1), 2 * tile);
+  std::int64_t block =
+      std::min(round_up(ceil_div(chain.n, chain.n / chain.block + 1), 2 * tile), most);
   if (leaves_sliver(block)) block = chain.block;
-  while (leaves_sliver(block) && block + tile <= most) block += tile;
+  while (leaves_sliver(block) && block < most) block = std::min(block + tile, most);
   chain.block = block;
 }
 

@@ -186,7 +186,7 @@ constexpr std::uint64_t first_lanes(std::int64_t n) {
   return n <= 0 ? 0 : n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
 }
 
-/// Elements of E bytes on their way between rows and quads, which stay what they are.
+/// Elements of E bytes on their way between rows and pixels, which stay what they are.
 template <int E>
 struct Uncast {
   static constexpr int kElement = E, kSource = E, kResult = E;

@@ -152,6 +152,7 @@ TEST(Pool, KnownResults) {
   EXPECT_EQ(run("average_pool", {1, 2}, longer), (std::vector<float>{1.5f}));
   EXPECT_EQ(run("average_pool", {1, 2, 6}, longer), (std::vector<float>{3}));
   EXPECT_THROW(run("average_pool", {1}, longer), Error);
+  EXPECT_THROW(run("average_pool", {}, longer), Error);
 }
 
 TEST(Pool, IndicesOfMaxima) {

@@ -76,7 +76,7 @@ Ints infer_window(const InferRef& node, const Ints& kernel, bool ceil_mode) {
       pads[b] = total - pads[a];
     }
     const std::int64_t padded = checked_add(checked_add(extent, pads[a]), pads[b]);
-    const bool ceils = ceil_mode && !same;
+    const bool ceils = ceil_mode && !same && extent + pads[a] > 0;
     if (padded < reach && (!ceils || reach - padded >= stride)) {
       fail(ErrorCode::bad_input, "a window of ", reach, " does not fit into spatial axis ", i,
            " of extent ", extent, " with ", pads[a] + pads[b], " of padding");
