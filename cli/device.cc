@@ -199,7 +199,7 @@ void check_device(const DeviceArguments& arguments, bool deployed) {
   if (type != "fp32" && type != "fp16_fp32") {
     fail(ErrorCode::usage, "--data-type '", type, "' is unknown; choose fp32 or fp16_fp32");
   }
-  const bool device = on_device(arguments);
+  const bool device = on_device(arguments);  // refuses a word that is none
   if (deployed && !arguments.device.has_value()) return;
   expect_device(arguments);
   const std::string option = memory != "any"  ? "--memory " + memory

@@ -190,7 +190,7 @@ TEST(ConvertCastMoves, QuadsOfHalvesAndBytes) {
   Random random(37);
   ThreadPool pool(3);
   for (const std::int64_t c : {1, 4, 5, 8, 30, 32}) {
-    for (const std::int64_t w : {1, 7, 15, 16, 17, 31, 32, 33, 40, 64, 65, 131}) {
+    for (const std::int64_t w : {1, 7, 15, 16, 17, 31, 32, 33, 40, 64, 65, 1031}) {
       const Shape shape("nchw", {pick(random, {1, 2}), c, pick(random, {1, 3, 8, 13}), w});
       for (const char* rows : {"n c h w", "n c h (w)~5", "n h c w"}) {
         for (const char* quads : {"n c/4 h w c%4", "y:(n h) x:(c/4 w) lane:c%4"}) {

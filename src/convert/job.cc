@@ -405,6 +405,7 @@ void choose_strided(Job& job, Pool& pool, int ia, int ib) noexcept {
   choose_blocks(job, 0, kMostBytes);
 }
 
+/// By which loops are contiguous: a copy, a transposition, or neither.
 void choose_kind(Job& job, Pool& pool, bool alone, bool cast, const CastMoves& moves, Bypass bypass,
                  const Tuning& tuning) noexcept {
   const JoinKernelsByRows joins = cast ? moves.joins : uncast_joins(job.dst_bytes, bypass, tuning);

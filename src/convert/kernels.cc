@@ -2,7 +2,6 @@
 #include "convert/kernels.h"
 
 #include <array>
-#include <bit>
 #include <cstring>
 
 // Bytes gain by the instructions that come after the first AVX-512 (Highway's AVX3_DL), nothing
@@ -76,12 +75,14 @@ constexpr OfCasts<CastRow> cast_rows() {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-template <class Of>
-constexpr void set_joins(CastMoves& moves) {
+/// In registers, of elements that `Of` casts on their way.
+template <Fast kFrom, Fast kTo, class Of>
+constexpr void set_tiles(CastMoves& moves) {
   using Four = Units<Of, 4>;
   moves.joins.four = kJoin<Of, 4>;
   moves.joins_of_four = {kJoin<Four, 2>, kJoin<Four, 4>};
   moves.joins_of_eight.two = kJoin<Units<Of, 8>, 2>;
+  moves.transpose_runs = transpose_runs<kFrom, kTo>;
 }
 #endif
 
@@ -114,15 +115,13 @@ constexpr OfCasts<CastMoves> cast_moves() {
   at(Fast::u8, Fast::f32).spread = spread_pixels;
   at(Fast::f32, Fast::u8).press = press_quads<Fast::u8>;
   at(Fast::f32, Fast::i8).press = press_quads<Fast::i8>;
-  with_each<Fast::f32, Fast::f16, Fast::bf16>([&]<Fast kFrom, Fast kTo>() {
-    set_joins<CastHalves<kFrom, kTo> >(at(kFrom, kTo));
-    at(kFrom, kTo).transpose_runs = transpose_runs<kFrom, kTo>;
-  });
   at(Fast::u8, Fast::f32).transpose = widen_transposed<Fast::u8>;
   at(Fast::i8, Fast::f32).transpose = widen_transposed<Fast::i8>;
+  with_each<Fast::f32, Fast::f16, Fast::bf16>([&]<Fast kFrom, Fast kTo>() {
+    set_tiles<kFrom, kTo, CastHalves<kFrom, kTo> >(at(kFrom, kTo));
+  });
   with_each<Fast::f32, Fast::u8, Fast::i8>([&]<Fast kFrom, Fast kTo>() {
-    set_joins<CastBytes<kFrom, kTo> >(at(kFrom, kTo));
-    at(kFrom, kTo).transpose_runs = transpose_runs<kFrom, kTo>;
+    set_tiles<kFrom, kTo, CastBytes<kFrom, kTo> >(at(kFrom, kTo));
   });
 #endif
   return all;
@@ -171,8 +170,7 @@ HWY_EXPORT(table);
 namespace {
 
 std::span<const TransposeKernel> rows_of(const Kernels& kernels, int element) {
-  return kernels
-      .transpose[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(element)))];
+  return kernels.transpose[log2_of(element)];
 }
 
 /// The first row that fits but for the last one, also of narrower vectors where columns or rows

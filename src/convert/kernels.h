@@ -227,6 +227,11 @@ struct JoinKernelsByRows {
   }
 };
 
+/// Of an element's bytes, a power of two: its place in tables by size.
+constexpr std::size_t log2_of(int bytes) {
+  return static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(bytes)));
+}
+
 /// dst[i] = cast((float(src[i]) - mean) * norm)
 using CastRow = void (*)(const Byte* src, Byte* dst, std::int64_t n, const RowMap& map);
 
@@ -269,9 +274,7 @@ struct Kernels {
   std::array<JoinKernelsByRows, 5> joins;  ///< without a cast, by log2 of the element's bytes
   std::int64_t target;                     ///< the instruction set, Highway's bit
 
-  const JoinKernelsByRows& joins_of(int element) const noexcept {
-    return joins[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(element)))];
-  }
+  const JoinKernelsByRows& joins_of(int element) const noexcept { return joins[log2_of(element)]; }
 
   /// Whether vectors are whole lines.
   bool vectors_are_lines() const noexcept { return least_of_line_squares <= 4; }

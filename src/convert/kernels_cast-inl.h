@@ -258,13 +258,20 @@ HWY_INLINE ByteVec packed_four(const FloatVec (&v)[4]) {
 #endif
 }
 
+#if HWY_TARGET <= HWY_AVX3
+/// The words of a register, four by four: the first of each quarter come first.
+HWY_INLINE __m512i transposed_words(__m512i v) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return _mm512_permutexvar_epi32(order, v);
+}
+#endif
+
 /// The same one after the other.
 template <class T>
 HWY_INLINE ByteVec ordered_four(const FloatVec (&v)[4]) {
   ByteVec mixed = packed_four<T>(v);
 #if HWY_TARGET <= HWY_AVX3
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  mixed = ByteVec{_mm512_permutexvar_epi32(order, mixed.raw)};
+  mixed = ByteVec{transposed_words(mixed.raw)};
 #elif HWY_TARGET == HWY_AVX2
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   mixed = ByteVec{_mm256_permutevar8x32_epi32(mixed.raw, order)};

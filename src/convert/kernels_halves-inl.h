@@ -237,16 +237,23 @@ void cast_tiles(const TransposeBlock& t) {
       t.na, [&](std::int64_t a) HWY_ATTR { cast_bands<kFrom, kTo, kWriting, kB>(t, a, kFew); });
 }
 
+/// Calls f with how the tiles of a cast write their columns, parts of so many `rows` and bytes.
+template <class F>
+void choose_writing(const TransposeBlock& t, std::int64_t rows, std::int64_t bytes, const F& f) {
+  // Stores of whole lines that the L2 holds wait for none of them.
+  const bool wait = t.size != Size::tiny || t.col_stride % kLine != 0;
+  if (t.nb % rows == 0 && can_stream(t, t.cols[0], bytes))
+    return f(std::integral_constant<Writing, Writing::stream>());
+  if (wait && t.tuning->prefetch_for_write)
+    return f(std::integral_constant<Writing, Writing::ahead>());
+  f(std::integral_constant<Writing, Writing::plain>());
+}
+
 /// Element (a, b) is cast from row(b) to column(a), both at equal distances.
 template <Fast kFrom, Fast kTo>
 void cast_transposed(const TransposeBlock& t) {
-  // Stores of whole lines that the L2 holds wait for none of them.
-  const bool wait = t.size != Size::tiny || t.col_stride % kLine != 0;
-  if (t.nb % (kBlocks * kHalves) == 0 && can_stream(t, t.cols[0], kBlocks * 16))
-    return cast_tiles<kFrom, kTo, Writing::stream, kBlocks>(t);
-  if (wait && t.tuning->prefetch_for_write)
-    return cast_tiles<kFrom, kTo, Writing::ahead, kBlocks>(t);
-  cast_tiles<kFrom, kTo, Writing::plain, kBlocks>(t);
+  choose_writing(t, kBlocks * kHalves, kBlocks * 16,
+                 [&](auto writing) { cast_tiles<kFrom, kTo, writing(), kBlocks>(t); });
 }
 
 #endif

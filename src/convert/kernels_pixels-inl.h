@@ -15,6 +15,7 @@
 
 #include "convert/kernels_cast-inl.h"
 #include "convert/kernels_halves-inl.h"
+#include "convert/kernels_join-inl.h"
 #include "convert/kernels_tile-inl.h"
 #include "convert/kernels_transpose-inl.h"
 #include "convert/kernels_widen-inl.h"
@@ -149,42 +150,29 @@ class PixelOrder<E, 4, kBack> {
 template <int E, bool kBack>
 class PixelOrder<E, 2, kBack> {
  public:
-  PixelOrder()
-      : low_(_mm512_loadu_si512(places(0).data())), high_(_mm512_loadu_si512(places(1).data())) {}
-
   template <class Store>
   HWY_INLINE void operator()(const __m512i (&x)[2], const Store& store) const {
-    const auto ordered = [&](__m512i places) HWY_ATTR {
-      if constexpr (E == 4) return _mm512_permutex2var_epi32(x[0], places, x[1]);
-      return _mm512_permutex2var_epi64(x[0], places, x[1]);
-    };
-    store(ordered(low_), 0);
-    store(ordered(high_), 1);
+    store(kShuffle(x, 0), 0);
+    store(kShuffle(x, 1), 1);
   }
 
  private:
-  using Lane = std::conditional_t<E == 4, std::uint32_t, std::uint64_t>;
-  static constexpr int kLanes = 64 / sizeof(Lane), kOfElement = E / sizeof(Lane);
+  static constexpr int kWords = E / 4, kElements = 64 / E;  ///< of an element, of a register
 
-  /// Where the lanes of the register `half` are in both of them.
-  static constexpr std::array<Lane, kLanes> places(int half) {
-    std::array<Lane, kLanes> out{};
-    for (int i = 0; i < kLanes; ++i) {
-      constexpr int kElements = kLanes / kOfElement;
-      const int element = i / kOfElement, pixel = (half * kElements + element) / 2,
-                from = kBack ? 2 * element + half : element % 2 * kElements + pixel;
-      out[static_cast<std::size_t>(i)] = static_cast<Lane>(from * kOfElement + i % kOfElement);
-    }
-    return out;
-  }
-
-  __m512i low_, high_;
+  static constexpr Shuffle<4, 2> kShuffle{[](int word) {
+    const int i = word / kWords,
+              from = kBack ? i % kElements * 2 + i / kElements : i % 2 * kElements + i / 2;
+    return from * kWords + word % kWords;
+  }};
 };
 
 /// The first bits, one for each of n lanes.
 constexpr std::uint64_t first_lanes(std::int64_t n) {
   return n <= 0 ? 0 : n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
 }
+
+/// Likewise of the floats of a register.
+constexpr __mmask16 first_floats(std::int64_t n) { return static_cast<__mmask16>(first_lanes(n)); }
 
 /// Elements of E bytes on their way between rows and pixels, which stay what they are.
 template <int E>
@@ -231,8 +219,7 @@ struct CastHalves {
     } else {
       const FloatTag df;
       const auto cast = [&](std::int64_t i) HWY_ATTR {
-        const auto lanes = static_cast<__mmask16>(first_lanes(n - i));
-        return narrow<kTo>(df, FloatVec{_mm512_maskz_loadu_ps(lanes, p + 4 * i)});
+        return narrow<kTo>(df, FloatVec{_mm512_maskz_loadu_ps(first_floats(n - i), p + 4 * i)});
       };
       return hn::Combine(HalvesTag<4>(), cast(16), cast(0)).raw;
     }
@@ -245,8 +232,7 @@ struct CastHalves {
       const FloatTag df;
       const HalvesTag<2> half;
       const auto store = [&](auto part, std::int64_t i) HWY_ATTR {
-        _mm512_mask_storeu_ps(to + 4 * i, static_cast<__mmask16>(first_lanes(n - i)),
-                              widen<kFrom>(df, part).raw);
+        _mm512_mask_storeu_ps(to + 4 * i, first_floats(n - i), widen<kFrom>(df, part).raw);
       };
       const hn::Vec<HalvesTag<4> > all{v};
       store(hn::LowerHalf(half, all), 0);
@@ -283,7 +269,7 @@ struct CastBytes {
   static HWY_INLINE __m512i load_first(const Byte* p, std::int64_t n) {
     if constexpr (kNarrows) {
       return narrowed([&](int i) HWY_ATTR {
-        return _mm512_maskz_loadu_ps(lanes(n - i * kFloats), p + i * 64);
+        return _mm512_maskz_loadu_ps(first_floats(n - i * kFloats), p + i * 64);
       });
     } else {
       return Uncast<1>::load_first(p, n);
@@ -295,16 +281,13 @@ struct CastBytes {
       Uncast<1>::store_first(v, to, n);
     } else {
       each_widened<kFrom>(v, [&](FloatVec x, int i) HWY_ATTR {
-        if (n > i * kFloats) _mm512_mask_storeu_ps(to + i * 64, lanes(n - i * kFloats), x.raw);
+        if (n > i * kFloats)
+          _mm512_mask_storeu_ps(to + i * 64, first_floats(n - i * kFloats), x.raw);
       });
     }
   }
 
  private:
-  static HWY_INLINE __mmask16 lanes(std::int64_t n) {
-    return static_cast<__mmask16>(first_lanes(n));
-  }
-
   template <class Load>
   static HWY_INLINE __m512i narrowed(const Load& load_floats) {
     const FloatVec v[] = {FloatVec{load_floats(0)}, FloatVec{load_floats(1)},

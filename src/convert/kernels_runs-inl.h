@@ -219,25 +219,15 @@ struct RunsOfBytes {
   /// Of each of kRead times 16 bytes the run r becomes a part of a line.
   static HWY_INLINE void widen(const Byte* from, std::int64_t is, Byte* to, std::int64_t os) {
     using Bytes = hn::Vec<hn::Rebind<typename Stored<kFrom>::Type, FloatTag> >;
-    const auto load = [&](int w) HWY_ATTR {
-      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + w * is));
-    };
-    const auto store = [&](__m128i x, int r) HWY_ATTR {
-      write<kWriting>(as_float<kFrom>(FloatTag(), Bytes{x}), FloatTag(), to + r * os);
-    };
-    const __m128i p = load(0), q = load(1);
-    if constexpr (kN == 8) {
-      store(_mm_unpacklo_epi64(p, q), 0);
-      store(_mm_unpackhi_epi64(p, q), 1);
-    } else {
-      const __m128i r = load(2), s = load(3);
-      const __m128i a = _mm_unpacklo_epi32(p, q), b = _mm_unpackhi_epi32(p, q),
-                    c = _mm_unpacklo_epi32(r, s), d = _mm_unpackhi_epi32(r, s);
-      store(_mm_unpacklo_epi64(a, c), 0);
-      store(_mm_unpackhi_epi64(a, c), 1);
-      store(_mm_unpacklo_epi64(b, d), 2);
-      store(_mm_unpackhi_epi64(b, d), 3);
-    }
+    const TileTag<kN, 1> d;
+    hn::Vec<TileTag<kN, 1> > x[kRead];
+    HWY_UNROLL(4)
+    for (int w = 0; w < kRead; ++w)
+      x[w].raw = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + w * is));
+    shuffle_rows<kRead>(d, x);
+    HWY_UNROLL(4)
+    for (int r = 0; r < kRead; ++r)
+      write<kWriting>(as_float<kFrom>(FloatTag(), Bytes{x[r].raw}), FloatTag(), to + r * os);
   }
 
   static bool move(const RunPlaces places) {

@@ -39,22 +39,16 @@ constexpr std::int64_t kWideTile = 16;
 template <Fast kFrom, Writing kWriting>
 HWY_INLINE void widen_tile(const Byte* from, std::int64_t distance, Byte* to, std::int64_t stride) {
   // Of four rows, four further on from one to the next.
-  const auto load = [&](std::int64_t first) HWY_ATTR {
-    const auto row = [&](std::int64_t i) HWY_ATTR {
-      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + (first + i) * distance));
-    };
-    __m512i v = _mm512_castsi128_si512(row(0));
-    v = _mm512_inserti32x4(v, row(4), 1);
-    v = _mm512_inserti32x4(v, row(8), 2);
-    return _mm512_inserti32x4(v, row(12), 3);
+  const auto load = [&](std::int64_t i) HWY_ATTR {
+    const Byte* const row = from + i * distance;
+    return load_quarters(row, row + 4 * distance, row + 8 * distance, row + 12 * distance);
   };
   const __m512i p = load(0), q = load(1), r = load(2), s = load(3);
   const __m512i low_pq = _mm512_unpacklo_epi8(p, q), high_pq = _mm512_unpackhi_epi8(p, q),
                 low_rs = _mm512_unpacklo_epi8(r, s), high_rs = _mm512_unpackhi_epi8(r, s);
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   // Words of four rows: those of a column are in four quarters.
   const auto store = [&](__m512i words, std::int64_t first) HWY_ATTR {
-    each_widened<kFrom>(_mm512_permutexvar_epi32(order, words), [&](FloatVec x, int i) HWY_ATTR {
+    each_widened<kFrom>(transposed_words(words), [&](FloatVec x, int i) HWY_ATTR {
       write<kWriting>(x, FloatTag(), to + (first + i) * stride);
     });
   };
@@ -94,11 +88,7 @@ void widen_tiles(const TransposeBlock& t) {
 template <Fast kFrom>
 void widen_transposed(const TransposeBlock& t) {
   if (t.na < kWideTile || t.nb < kWideTile) return cast_elements<kFrom, Fast::f32>(t);
-  const bool wait = t.size != Size::tiny || t.col_stride % kLine != 0;
-  if (t.nb % kWideTile == 0 && can_stream(t, t.cols[0], kLine))
-    return widen_tiles<kFrom, Writing::stream>(t);
-  if (wait && t.tuning->prefetch_for_write) return widen_tiles<kFrom, Writing::ahead>(t);
-  widen_tiles<kFrom, Writing::plain>(t);
+  choose_writing(t, kWideTile, kLine, [&](auto writing) { widen_tiles<kFrom, writing()>(t); });
 }
 
 #endif

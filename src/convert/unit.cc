@@ -2,7 +2,6 @@
 #include "convert/unit.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "base/checked.h"
@@ -25,8 +24,6 @@ using Gather = void (*)(const Byte*, std::int64_t, Byte*, std::int64_t);
 using Scatter = void (*)(const Byte*, Byte* const*, std::int64_t, std::int64_t);
 constexpr Gather kGather[] = {gather<1>, gather<2>, gather<4>, gather<8>, gather<16>};
 constexpr Scatter kScatter[] = {scatter<1>, scatter<2>, scatter<4>, scatter<8>, scatter<16>};
-
-int log2_of(int bytes) { return std::countr_zero(static_cast<unsigned>(bytes)); }
 
 }  // namespace
 
