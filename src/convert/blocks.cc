@@ -148,17 +148,56 @@ bool few_are_near(const Job& job, const Caches& caches) noexcept {
   return rows % (2 * kLine) != 0 && !crowd;
 }
 
+/// Columns of the squares that fill lines.
+std::int64_t columns_of_square(std::int64_t element) noexcept {
+  return kLine / element / (element < 4 ? 2 : 1);
+}
+
+/// As crowds(), also where rows fall into one set, or every second or third of them does, but for a
+/// drift: they lie within two lines then, for each that does not begin with one.
+bool nearly_crowds(std::int64_t span, int ways, std::int64_t distance, std::int64_t rows) noexcept {
+  if (crowds(span, ways, distance, rows)) return true;
+  for (std::int64_t step = 1; step <= rows / (ways + 1); ++step) {
+    const std::int64_t ahead = step * distance % span, drift = std::min(ahead, span - ahead);
+    if (drift * ways < 2 * kLine) return true;
+  }
+  return false;
+}
+
+/// Whether lines of the columns of one square crowd the L1, so that stores are dear but for several
+/// in a row.
+bool for_runs(const Job& job, const Caches& caches) noexcept {
+  const auto [rows, columns] = distances(job);
+  const std::int64_t square = columns_of_square(job.dst_bytes);
+  return kernels().vectors_are_lines() && is_whole(job) && rows != 0 && columns != 0 &&
+         job.a.n >= square && job.b.n * job.dst_bytes >= kCrowdedRun &&
+         nearly_crowds(caches.l1_span(), caches.l1_ways, columns, square);
+}
+
 /// Of a transposition that has panels anyway or not, in squares whose sides are lines or not.
-Walk choose_walk(const Job& job, bool panels, bool lines, const Tuning& tuning) noexcept {
+Walk choose_walk(const Job& job, bool panels, bool lines, Bypass bypass,
+                 const Tuning& tuning) noexcept {
   if (!panels) {
     const bool pays = (lines && tuning.streams == 0 && rows_crowd_l2(job, tuning)) ||
                       few_are_near(job, tuning.caches);
     return pays ? Walk::panels : Walk::free;
   }
+  if (bypass < Bypass::lines && for_runs(job, tuning.caches)) return Walk::runs;
   const auto [rows, columns] = distances(job);
   const bool diagonal = lines && rows != 0 && rows % kLine == 0 &&
                         both_crowd(tuning.caches, rows, columns, kLine / job.dst_bytes);
   return diagonal ? Walk::diagonal : Walk::free;
+}
+
+/// As many columns of a run of rows as a unit may touch, and more rows where those are few.
+bool choose_blocks_of_runs(Job& job, std::int64_t all) noexcept {
+  if (job.walk != Walk::runs) return false;
+  const std::int64_t run = kCrowdedRun / job.dst_bytes, most = most_of_panels(all);
+  job.a.block = std::min(longest_block(job, job.a), most / kCrowdedRun);
+  even_blocks(job.a);
+  job.b.block =
+      std::min(longest_block(job, job.b), most / (job.a.block * job.dst_bytes) / run * run);
+  return true;
 }
 
 /// Diagonals of all rows or columns, those that are farther apart; rows farther apart than columns,
@@ -260,14 +299,14 @@ bool choose_transpose_blocks(Job& job, std::int64_t all, bool cast, Bypass bypas
   const bool lines = job.dst_bytes >= kernels().least_of_line_squares && job.a.n >= line &&
                      job.b.n >= line && distances(job).columns != 0;
   bool panels = !cast && has_panels(job, tuning);
-  job.walk = cast ? Walk::free : choose_walk(job, panels, lines, tuning);
+  job.walk = cast ? Walk::free : choose_walk(job, panels, lines, bypass, tuning);
   panels |= job.walk == Walk::panels;
   job.whole_lines = panels && lines;
   if (!cast && one_pass(job, panels)) {
     choose_blocks(job, 0, most_of_streams(all));
     even_blocks(job.a);
     even_blocks(job.b);
-  } else if (!choose_long_blocks(job, all, tuning)) {
+  } else if (!choose_blocks_of_runs(job, all) && !choose_long_blocks(job, all, tuning)) {
     choose_blocks(job, cast ? cast_row(job, tuning) : 0, most_bytes(job, panels, all));
   }
   return !cast;

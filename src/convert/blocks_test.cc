@@ -148,24 +148,89 @@ TEST(Convert, RowsAndColumnsThatCrowdTheCaches) {
   conversion::use_instruction_set(0);
 }
 
-// Whose lines fall into the same sets, rows as well as columns, and nothing else.
-TEST(Convert, SaysWhatIsWalkedAlongDiagonals) {
+// By the sets that lines of rows and of columns fall into.
+TEST(Convert, SaysHowWhatCrowdsTheCachesIsWalked) {
   if (!conversion::kernels().vectors_are_lines()) GTEST_SKIP() << "no squares of lines";
   Options options;
-  static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
   options.tuning.caches = Caches{};
-  const auto diagonal = [&](std::int64_t rows, std::int64_t columns) {
+  const auto walk = [&](std::int64_t rows, std::int64_t columns, DType dtype) -> std::string {
     const Shape shape("ab", {rows, columns});
-    const Mapping src(Layout::parse("a b"), shape, 4), dst(Layout::parse("b a"), shape, 4);
-    return Program(DType::f32, src, DType::f32, dst, {}, options).explain().find("diagonal") !=
-           std::string::npos;
+    const int bytes = static_cast<int>(dtype_bytes(dtype));
+    const Mapping src(Layout::parse("a b"), shape, bytes), dst(Layout::parse("b a"), shape, bytes);
+    const std::string said = Program(dtype, src, dtype, dst, {}, options).explain();
+    for (const char* const name : {"diagonals", "runs"}) {
+      if (said.find(name) != std::string::npos) return name;
+    }
+    return "neither";
   };
-  EXPECT_TRUE(diagonal(1024, 1024));
-  EXPECT_TRUE(diagonal(512, 2048));
-  EXPECT_FALSE(diagonal(1040, 1024));  // columns are spread over the sets
-  EXPECT_FALSE(diagonal(1024, 1040));
-  options.tuning.streams = 0;  // where tiles prefetch what they write
-  EXPECT_FALSE(diagonal(1024, 1024));
+
+  struct Row {
+    std::int64_t rows, columns;
+    DType dtype;
+    const char* walk;
+  };
+
+  const Row table[] = {
+      {512, 2048, DType::f32, "diagonals"},
+      {1024, 1024, DType::f32, "runs"},
+      {1024, 1040, DType::f32, "runs"},  // rows are spread over the sets
+      {1040, 1024, DType::f32, "neither"},
+      {1023, 1024, DType::f32, "runs"},  // columns drift by four bytes
+      {1023, 1000, DType::f32, "runs"},
+      {4097, 200, DType::u8, "runs"},
+      {2048, 200, DType::f16, "runs"},
+      {1008, 1000, DType::f32, "neither"},
+      {96, 4096, DType::f32, "neither"},
+  };
+  for (const Row& row : table) {
+    SCOPED_TRACE(::testing::Message() << row.rows << " by " << row.columns);
+    static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
+    EXPECT_EQ(walk(row.rows, row.columns, row.dtype), row.walk);
+    // Tiles prefetch what they write.
+    static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = true};
+    EXPECT_EQ(walk(row.rows, row.columns, row.dtype), "neither");
+  }
+}
+
+// Columns at distances near and at powers of two, fewer and more of them than are put together, and
+// rows that fill no run or no line of it.
+TEST(Convert, RunsOfColumnsThatCrowdTheL1) {
+  Random random(43);
+  ThreadPool pool(3);
+  Options options;
+  static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    conversion::use_instruction_set(target);
+    for (const Caches& caches : {host_caches(), Caches{}}) {
+      options.tuning.caches = caches;
+      for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
+        const std::int64_t element = dtype_bytes(dtype), page = 4096 / element;
+        for (const std::int64_t pitch : {page, page - 1, page + 1, 2 * page, page / 2}) {
+          const std::string to = "b (a)~" + std::to_string(pitch);
+          const Shape shape("ab", {pick(random, {page / 8, page / 8 + 3, page / 4 - 1, page / 2}),
+                                   pick(random, {16, 33, 64, 70, 127, 200})});
+          for (const char* from : {"a b", "a (b)~256"}) {
+            EXPECT_EQ(difference_of({from, to.c_str(), shape, dtype, dtype, {}, {}, {}}, options,
+                                    random, random() % 2 ? &pool : nullptr),
+                      "")
+                << target;
+          }
+        }
+        // Dense columns, more rows than a unit has.
+        EXPECT_EQ(
+            difference_of({"a b", "b a", Shape("ab", {page - 1, 150}), dtype, dtype, {}, {}, {}},
+                          options, random, &pool),
+            "")
+            << target;
+        EXPECT_EQ(
+            difference_of({"a b", "b a", Shape("ab", {2 * page, 83}), dtype, dtype, {}, {}, {}},
+                          options, random, &pool),
+            "")
+            << target;
+      }
+    }
+  }
+  conversion::use_instruction_set(0);
 }
 
 // Rows without a source are read from a table, which holds no more than kMaxBlock of them.

@@ -44,6 +44,9 @@ std::string_view order_of(const Job& job, const Tuning& tuning) {
              "the L1 cache";
     case Walk::diagonal:
       return "squares along diagonals, for rows and columns crowd the L1 cache";
+    case Walk::runs:
+      return "in runs of lines of a few columns, put together in the L1 cache, for columns crowd "
+             "it";
     case Walk::pieces:
       return "in pieces that bypass the caches";
     case Walk::panels:

@@ -261,8 +261,8 @@ std::int64_t most_of_pixels(const Job& job, std::int64_t elements, std::int64_t 
 /// other kernels do. Of results that bypass the caches those have such stores: into rows, and into
 /// pixels of four wide elements or of two narrow ones.
 JoinKernelsByRows uncast_joins(int element, Bypass bypass, const Tuning& tuning) noexcept {
-  if (tuning.loads_pieces()) return {};
   JoinKernelsByRows joins = kernels().joins_of(element);
+  if (tuning.loads_pieces()) joins.four = {};
   if (bypass < Bypass::lines) return joins;
   joins.two.part = joins.four.part = nullptr;
   if (element < 16) joins.two = {};

@@ -36,6 +36,15 @@ constexpr std::int64_t whole_runs(std::int64_t run) {
 /// Bytes of a column that leave together where results bypass the caches: stores to memory go on
 /// where they ended, and reading follows few rows at once.
 inline constexpr std::int64_t kBypassRun = 2 * kLine;
+/// Bytes of a column that leave a buffer together where lines of columns crowd the L1.
+inline constexpr std::int64_t kCrowdedRun = 8 * kLine;
+
+/// How many columns' runs are put together: as many as leave the source some of the L1.
+inline std::int64_t columns_of_runs(const Caches& caches, std::int64_t square) {
+  constexpr std::int64_t kMost = 64;
+  return std::clamp(caches.l1 * 2 / 3 / kCrowdedRun / square * square, square, kMost);
+}
+
 /// Bytes of the narrowest elements that do: others do not fill lines as fast as memory takes them.
 inline constexpr int kLeastOfBypass = 4;
 
@@ -51,6 +60,7 @@ enum class Walk : std::uint8_t {
   panels,     ///< a few rows or columns at a time, also where `Tuning::streams` asks for none
   staggered,  ///< a few columns at a time, each few of them lines behind those before
   diagonal,   ///< squares along the diagonals of a block
+  runs,       ///< runs of lines of several columns are put together in a buffer of the L1's size
   pieces,  ///< pieces are put together in a small buffer, which they leave by non-temporal stores
 };
 

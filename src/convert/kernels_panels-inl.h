@@ -341,6 +341,41 @@ HWY_NOINLINE void along_diagonals(const EvenPlace<16 / E>& first, Byte* to, std:
   }
 }
 
+/// As many rows as fill a run of a column, by the columns whose runs a buffer of the L1's size
+/// holds: lines of columns that crowd the L1 are stored several in a row, for each that begins
+/// elsewhere evicts one that it shares a set with.
+template <int E>
+HWY_NOINLINE void by_runs(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kLineRows<E>, kColumns = kLineColumns<E>, kRows = kCrowdedRun / E,
+                         kMost = 64,
+                         kPitch = kCrowdedRun + kLine;  // so that runs are spread over the sets
+  const TileTag<E, kBlocks> d;
+  alignas(64) Byte buffer[kMost * kPitch];
+  const std::int64_t most = columns_of_runs(t.tuning->caches, kColumns), stride = t.col_stride;
+  for (std::int64_t next_b = 0; next_b < t.nb; next_b += kRows) {
+    const std::int64_t b = std::min(next_b, t.nb - kN), rows = std::min(kRows, t.nb - b);
+    for (std::int64_t next_a = 0; next_a < t.na; next_a += most) {
+      const std::int64_t a = std::min(next_a, t.na - kColumns), columns = std::min(most, t.na - a);
+      in_steps<kN>(rows, [&](std::int64_t i) HWY_ATTR {
+        const EvenPlace<16 / E> from{t.rows[0] + (b + i) * t.row_stride + a * E, t.row_stride};
+        along_columns<E, Writing::plain, true>(from, buffer + i * E, columns, kPitch);
+      });
+      Byte* to = t.cols[0] + a * stride + b * E;
+      const Byte* made = buffer;
+      for (std::int64_t k = 0; k < columns; ++k, to += stride, made += kPitch) {
+        in_steps<kLine>(rows * E, [&](std::int64_t i) HWY_ATTR {
+          const Byte* from = made + i;
+#if defined(__GNUC__)
+          asm("" : "+r"(from));  // compilers would make a string instruction of the loop
+#endif
+          write<Writing::plain>(
+              hn::LoadU(d, reinterpret_cast<const hn::TFromD<decltype(d)>*>(from)), d, to + i);
+        });
+      }
+    }
+  }
+}
+
 /// kB * 16 / E rows by the columns of a square: what is left behind squares.
 template <int E, int kB, Writing kWriting, class Place>
 HWY_NOINLINE void rest_of_rows(Place from, Byte* to, std::int64_t stride) {
@@ -412,7 +447,8 @@ inline bool rows_first(const TransposeBlock& t) {
 }
 
 /// How many rows are walked at once where columns are: all, if each of their lines is read once and
-/// they do not crowd the L2; else what half of the L1 holds.
+/// they do not crowd the L2; else what half of the L1 holds, but several lines of each column that
+/// the L1 does not hold one of, or prefetchers would begin anew with each.
 template <int E>
 std::int64_t rows_at_once(const TransposeBlock& t) {
   if (t.row_stride > t.col_stride) return t.nb;
@@ -421,7 +457,8 @@ std::int64_t rows_at_once(const TransposeBlock& t) {
   std::int64_t rows = caches.l1 / 2 / (t.row_stride > 0 ? std::min(t.row_stride, lines) : lines);
   if (E >= 4 && t.row_stride > 0 && t.row_stride % kLine == 0)
     rows = caches.l2_ways * (caches.l2_span() / std::gcd(t.row_stride, caches.l2_span())) / 2;
-  return std::max(rows / kLineRows<E>, std::int64_t{1}) * kLineRows<E>;
+  const std::int64_t least = few_crowd(caches, t.col_stride) ? 4 : 1;
+  return std::max(rows / kLineRows<E>, least) * kLineRows<E>;
 }
 
 /// In squares that fill lines, a few rows or columns at a time, on the side where they are far from
@@ -507,6 +544,9 @@ void panels(const TransposeBlock& t) {
   if (t.row_stride == 0)
     return panels<E, kWriting, false>(t, AnyPlace<16 / E>{t.rows, t.row_offset});
   const EvenPlace<16 / E> first{t.rows[0], t.row_stride};
+  if constexpr (kBlocks == 4) {
+    if (t.walk == Walk::runs) return by_runs<E>(t);
+  }
   if constexpr (kBlocks == 4 && E >= 4) {
     if (kWriting != Writing::stream && t.walk == Walk::diagonal)
       return along_diagonals<E, kWriting>(first, t.cols[0], t.na, t.nb, t.col_stride);

@@ -128,7 +128,12 @@ struct AnyRows {
 
     HWY_INLINE const Byte* high() const { return rows[kL] + offset; }
 
-    HWY_INLINE void step() { ++rows; }
+    HWY_INLINE void step() {
+      ++rows;
+#if defined(__GNUC__)
+      asm("" : "+r"(rows));  // compilers would keep more addresses than there are registers
+#endif
+    }
   };
 
   HWY_INLINE Pair pair(int half) const { return {rows + 2 * kL * half, offset}; }
