@@ -83,14 +83,16 @@ bool goes_by_rows(const Job& job) noexcept {
          2 * rows < columns && !columns_crowd(columns, job.a.n);
 }
 
+/// Whether rows crowd a few sets: they are copied first, as many as there is room for.
+bool copies_rows(const Job& job) noexcept {
+  return !job.whole_lines && crowded(job.b.loops[0].is, kLine / job.src_bytes);
+}
+
 /// Of a transposition that moves `all` bytes, in more than one pass.
 std::int64_t most_bytes(const Job& job, bool panels, std::int64_t all) noexcept {
   if (!panels && job.src_bytes == job.dst_bytes && goes_by_rows(job))
     return std::clamp(all / kPartOfAll, kMostBytes, kMostOfTiles);
-  // Rows that crowd a few sets are copied first, as many as there is room for.
-  if (!panels || (!job.whole_lines && crowded(job.b.loops[0].is, kLine / job.src_bytes)))
-    return kMostBytes;
-  return most_of_panels(all);
+  return !panels || copies_rows(job) ? kMostBytes : most_of_panels(all);
 }
 
 /// Where results bypass the caches: as many rows as fill a run of a column, and as many columns as
@@ -302,7 +304,11 @@ bool choose_transpose_blocks(Job& job, std::int64_t all, bool cast, Bypass bypas
   job.walk = cast ? Walk::free : choose_walk(job, panels, lines, bypass, tuning);
   panels |= job.walk == Walk::panels;
   job.whole_lines = panels && lines;
-  if (!cast && one_pass(job, panels)) {
+  // One pass meets each line once, unless half of the rows crowd the L1.
+  const Caches& caches = tuning.caches;
+  const bool evicts = panels && copies_rows(job) &&
+                      crowds(caches.l1_span(), caches.l1_ways, job.b.loops[0].is, job.b.n / 2);
+  if (!cast && one_pass(job, panels) && !evicts) {
     choose_blocks(job, 0, most_of_streams(all));
     even_blocks(job.a);
     even_blocks(job.b);
