@@ -248,8 +248,10 @@ std::int64_t even_stride(const Chain& chain, std::int64_t Loop::*stride) noexcep
 }
 
 const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
-                                  std::int64_t row_stride, std::int64_t col_stride) noexcept {
+                                  std::int64_t row_stride, std::int64_t col_stride,
+                                  Walk walk) noexcept {
   TransposeBlock block{};
+  block.walk = walk;
   block.na = na;
   block.nb = nb;
   block.row_stride = row_stride;
@@ -308,7 +310,7 @@ bool choose_transpose_blocks(Job& job, std::int64_t all, bool cast, Bypass bypas
   const Caches& caches = tuning.caches;
   const bool evicts = panels && copies_rows(job) &&
                       crowds(caches.l1_span(), caches.l1_ways, job.b.loops[0].is, job.b.n / 2);
-  if (!cast && one_pass(job, panels) && !evicts) {
+  if (!cast && job.walk != Walk::runs && one_pass(job, panels) && !evicts) {
     choose_blocks(job, 0, most_of_streams(all));
     even_blocks(job.a);
     even_blocks(job.b);

@@ -458,7 +458,7 @@ void choose_kernels(Job& job, bool cast) noexcept {
                    : gaps                        ? 0
                                                  : even_stride(job.a, &Loop::os);
   job.transpose = &kernel_for(first ? job.src_bytes : job.dst_bytes, job.columns, job.b.block,
-                              job.row_stride, job.col_stride);
+                              job.row_stride, job.col_stride, job.walk);
 }
 
 }  // namespace

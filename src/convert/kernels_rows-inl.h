@@ -70,10 +70,11 @@ constexpr bool dense_columns(const TransposeBlock& t) {
   return t.col_stride == t.nb * E && t.na >= kVector<E>;
 }
 
-/// Rows follow each other without a gap, and a vector of them is there.
+/// Rows follow each other without a gap, and a vector of them is there. Not of columns that crowd
+/// the L1, which are filled by runs.
 template <int E>
 constexpr bool dense_rows(const TransposeBlock& t) {
-  return t.row_stride == t.na * E && t.nb >= kVector<E>;
+  return t.row_stride == t.na * E && t.nb >= kVector<E> && t.walk != Walk::runs;
 }
 
 template <int E, int kRows>
