@@ -2,6 +2,7 @@
 #include "convert/blocks.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/checked.h"
 #include "convert/kernels.h"
@@ -150,30 +151,29 @@ bool few_are_near(const Job& job, const Caches& caches) noexcept {
   return rows % (2 * kLine) != 0 && !crowd;
 }
 
-/// Columns of the squares that fill lines.
-std::int64_t columns_of_square(std::int64_t element) noexcept {
-  return kLine / element / (element < 4 ? 2 : 1);
-}
-
-/// As crowds(), also where rows fall into one set, or every second or third of them does, but for a
-/// drift: they lie within two lines then, for each that does not begin with one.
-bool nearly_crowds(std::int64_t span, int ways, std::int64_t distance, std::int64_t rows) noexcept {
-  if (crowds(span, ways, distance, rows)) return true;
-  for (std::int64_t step = 1; step <= rows / (ways + 1); ++step) {
-    const std::int64_t ahead = step * distance % span, drift = std::min(ahead, span - ahead);
+/// As crowds(), also where lines at this distance, or at twice or three times it, drift by so
+/// little that more than the ways of a set lie within two lines: those that begin within lines take
+/// both.
+bool nearly_crowds(std::int64_t span, int ways, std::int64_t distance,
+                   std::int64_t lines) noexcept {
+  if (crowds(span, ways, distance, lines)) return true;
+  for (std::int64_t step = 1; step <= lines / (ways + 1); ++step) {
+    const std::int64_t ahead = step * std::abs(distance) % span,
+                       drift = std::min(ahead, span - ahead);
     if (drift * ways < 2 * kLine) return true;
   }
   return false;
 }
 
-/// Whether lines of the columns of one square crowd the L1, so that stores are dear but for several
-/// in a row.
+/// Whether lines of the columns of one square crowd the L1, or of two of wide elements where rows
+/// begin within lines, so that stores are dear but for several in a row.
 bool for_runs(const Job& job, const Caches& caches) noexcept {
   const auto [rows, columns] = distances(job);
-  const std::int64_t square = columns_of_square(job.dst_bytes);
+  const std::int64_t square = columns_of_square(job.dst_bytes),
+                     lines = rows % kLine == 0 ? square : std::max<std::int64_t>(square, 16);
   return kernels().vectors_are_lines() && is_whole(job) && rows != 0 && columns != 0 &&
          job.a.n >= square && job.b.n * job.dst_bytes >= kCrowdedRun &&
-         nearly_crowds(caches.l1_span(), caches.l1_ways, columns, square);
+         nearly_crowds(caches.l1_span(), caches.l1_ways, columns, lines);
 }
 
 /// Of a transposition that has panels anyway or not, in squares whose sides are lines or not.
@@ -184,10 +184,14 @@ Walk choose_walk(const Job& job, bool panels, bool lines, Bypass bypass,
                       few_are_near(job, tuning.caches);
     return pays ? Walk::panels : Walk::free;
   }
-  if (bypass < Bypass::lines && for_runs(job, tuning.caches)) return Walk::runs;
+  const Caches& caches = tuning.caches;
+  const std::int64_t square = columns_of_square(job.dst_bytes);
   const auto [rows, columns] = distances(job);
-  const bool diagonal = lines && rows != 0 && rows % kLine == 0 &&
-                        both_crowd(tuning.caches, rows, columns, kLine / job.dst_bytes);
+  const bool diagonal =
+      lines && rows != 0 && rows % kLine == 0 && both_crowd(caches, rows, columns, square);
+  // Of rows that crowd as well, a buffer that few columns fit into reads too little at a time.
+  const bool few = columns_of_runs(caches, square) < kMostOfRuns;
+  if (bypass < Bypass::lines && for_runs(job, caches) && !(diagonal && few)) return Walk::runs;
   return diagonal ? Walk::diagonal : Walk::free;
 }
 
@@ -197,8 +201,11 @@ bool choose_blocks_of_runs(Job& job, std::int64_t all) noexcept {
   const std::int64_t run = kCrowdedRun / job.dst_bytes, most = most_of_panels(all);
   job.a.block = std::min(longest_block(job, job.a), most / kCrowdedRun);
   even_blocks(job.a);
-  job.b.block =
-      std::min(longest_block(job, job.b), most / (job.a.block * job.dst_bytes) / run * run);
+  const std::int64_t longest = longest_block(job, job.b), square = kLine / job.dst_bytes;
+  std::int64_t rows = most / (job.a.block * job.dst_bytes) / run * run;
+  // The last block is to have rows for a square.
+  while (rows < longest && job.b.n % rows > 0 && job.b.n % rows < square) rows += run;
+  job.b.block = std::min(rows, longest);
   return true;
 }
 

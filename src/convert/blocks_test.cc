@@ -152,7 +152,6 @@ TEST(Convert, RowsAndColumnsThatCrowdTheCaches) {
 TEST(Convert, SaysHowWhatCrowdsTheCachesIsWalked) {
   if (!conversion::kernels().vectors_are_lines()) GTEST_SKIP() << "no squares of lines";
   Options options;
-  options.tuning.caches = Caches{};
   const auto walk = [&](std::int64_t rows, std::int64_t columns, DType dtype) -> std::string {
     const Shape shape("ab", {rows, columns});
     const int bytes = static_cast<int>(dtype_bytes(dtype));
@@ -167,67 +166,79 @@ TEST(Convert, SaysHowWhatCrowdsTheCachesIsWalked) {
   struct Row {
     std::int64_t rows, columns;
     DType dtype;
-    const char* walk;
+    const char *small, *large;  // by an L1 of 8 ways and of 12, each of 4 KiB
   };
 
   const Row table[] = {
-      {512, 2048, DType::f32, "diagonals"},
-      {1024, 1024, DType::f32, "runs"},
-      {1024, 1040, DType::f32, "runs"},  // rows are spread over the sets
-      {1040, 1024, DType::f32, "neither"},
-      {1023, 1024, DType::f32, "runs"},  // columns drift by four bytes
-      {1023, 1000, DType::f32, "runs"},
-      {4097, 200, DType::u8, "runs"},
-      {2048, 200, DType::f16, "runs"},
-      {1008, 1000, DType::f32, "neither"},
-      {96, 4096, DType::f32, "neither"},
+      {512, 2048, DType::f32, "diagonals", "diagonals"},
+      {1024, 1024, DType::f32, "diagonals", "runs"},
+      {1024, 1040, DType::f32, "runs", "runs"},  // rows are spread over the sets
+      {1040, 1024, DType::f32, "neither", "neither"},
+      {1023, 1024, DType::f32, "runs", "runs"},  // columns drift by four bytes
+      {1023, 1000, DType::f32, "runs", "runs"},
+      {4097, 200, DType::u8, "runs", "runs"},
+      {2048, 200, DType::f16, "runs", "runs"},
+      {1008, 1000, DType::f32, "neither", "neither"},
+      {96, 4096, DType::f32, "neither", "neither"},
   };
   for (const Row& row : table) {
     SCOPED_TRACE(::testing::Message() << row.rows << " by " << row.columns);
-    static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
-    EXPECT_EQ(walk(row.rows, row.columns, row.dtype), row.walk);
-    // Tiles prefetch what they write.
-    static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = true};
-    EXPECT_EQ(walk(row.rows, row.columns, row.dtype), "neither");
+    for (const bool large : {false, true}) {
+      options.tuning.caches = Caches{};
+      if (large) options.tuning.caches.l1 = 48 << 10, options.tuning.caches.l1_ways = 12;
+      static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
+      EXPECT_EQ(walk(row.rows, row.columns, row.dtype), large ? row.large : row.small);
+      // Tiles prefetch what they write.
+      static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = true};
+      EXPECT_EQ(walk(row.rows, row.columns, row.dtype), "neither");
+    }
   }
 }
 
 // Columns at distances near and at powers of two, fewer and more of them than are put together, and
-// rows that fill no run or no line of it.
+// rows that fill no run or no line of it; on both sides of a small L3.
 TEST(Convert, RunsOfColumnsThatCrowdTheL1) {
   Random random(43);
   ThreadPool pool(3);
   Options options;
-  static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
+  Caches large, small_l3;
+  large.l1 = 48 << 10, large.l1_ways = 12;
+  small_l3.l3 = 128 << 10;
   for (const std::int64_t target : conversion::instruction_sets()) {
     conversion::use_instruction_set(target);
-    for (const Caches& caches : {host_caches(), Caches{}}) {
-      options.tuning.caches = caches;
-      for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
-        const std::int64_t element = dtype_bytes(dtype), page = 4096 / element;
+    for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
+      const int element = static_cast<int>(dtype_bytes(dtype));
+      const std::int64_t page = 4096 / element;
+      int runs = 0;
+      const auto check = [&](const char* from, const std::string& to, const Shape& shape) {
+        static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = random() % 2 != 0,
+                                                          .streams = 16};
+        const Mapping src(Layout::parse(from), shape, element),
+            dst(Layout::parse(to), shape, element);
+        runs +=
+            Program(dtype, src, dtype, dst, {}, options).explain().find("put together in the") !=
+            std::string::npos;
+        EXPECT_EQ(difference_of({from, to.c_str(), shape, dtype, dtype, {}, {}, {}}, options,
+                                random, random() % 2 ? &pool : nullptr),
+                  "")
+            << target;
+      };
+      for (const Caches& caches : {Caches{}, large, small_l3}) {
+        options.tuning.caches = caches;
         for (const std::int64_t pitch : {page, page - 1, page + 1, 2 * page, page / 2}) {
           const std::string to = "b (a)~" + std::to_string(pitch);
           const Shape shape("ab", {pick(random, {page / 8, page / 8 + 3, page / 4 - 1, page / 2}),
                                    pick(random, {16, 33, 64, 70, 127, 200})});
-          for (const char* from : {"a b", "a (b)~256"}) {
-            EXPECT_EQ(difference_of({from, to.c_str(), shape, dtype, dtype, {}, {}, {}}, options,
-                                    random, random() % 2 ? &pool : nullptr),
-                      "")
-                << target;
-          }
+          for (const char* from : {"a b", "a (b)~256"}) check(from, to, shape);
         }
-        // Dense columns, more rows than a unit has.
-        EXPECT_EQ(
-            difference_of({"a b", "b a", Shape("ab", {page - 1, 150}), dtype, dtype, {}, {}, {}},
-                          options, random, &pool),
-            "")
-            << target;
-        EXPECT_EQ(
-            difference_of({"a b", "b a", Shape("ab", {2 * page, 83}), dtype, dtype, {}, {}, {}},
-                          options, random, &pool),
-            "")
-            << target;
+        // Dense columns, more rows than a unit has, and some that leave a few to the last unit.
+        check("a b", "b a", Shape("ab", {page - 1, 150}));
+        check("a b", "b a", Shape("ab", {page + 1, 1000 / element}));
+        check("a b", "b a", Shape("ab", {2 * page, 83}));
+        check("a c b", "c b a", Shape("abc", {page, 40, 3}));
+        check("n c h w", "n h w c", Shape("nchw", {2, 64 / element, 64, 64}));
       }
+      EXPECT_GT(runs, conversion::kernels().vectors_are_lines() ? 5 : -1) << dtype_name(dtype);
     }
   }
   conversion::use_instruction_set(0);

@@ -257,8 +257,8 @@ std::int64_t most_of_pixels(const Job& job, std::int64_t elements, std::int64_t 
   return most_of_streams(all) / (elements * std::max(job.src_bytes, job.dst_bytes)) / kLine * kLine;
 }
 
-/// What moves rows and pixels that are not cast, unless lines are better loaded in pieces, which
-/// other kernels do. Of results that bypass the caches those have such stores: into rows, and into
+/// What moves rows and pixels that are not cast; four of them do others where lines are better
+/// loaded in pieces. Of results that bypass the caches others have such stores: into rows, and into
 /// pixels of four wide elements or of two narrow ones.
 JoinKernelsByRows uncast_joins(int element, Bypass bypass, const Tuning& tuning) noexcept {
   JoinKernelsByRows joins = kernels().joins_of(element);

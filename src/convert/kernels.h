@@ -39,10 +39,17 @@ inline constexpr std::int64_t kBypassRun = 2 * kLine;
 /// Bytes of a column that leave a buffer together where lines of columns crowd the L1.
 inline constexpr std::int64_t kCrowdedRun = 8 * kLine;
 
-/// How many columns' runs are put together: as many as leave the source some of the L1.
+/// Columns of the squares that fill lines: of narrow elements half as many, for want of registers.
+constexpr std::int64_t columns_of_square(std::int64_t element) {
+  return kLine / element / (element < 4 ? 2 : 1);
+}
+
+/// The most columns whose runs are put together.
+inline constexpr std::int64_t kMostOfRuns = 64;
+
+/// How many are: squares of them, as many as leave the source some of the L1.
 inline std::int64_t columns_of_runs(const Caches& caches, std::int64_t square) {
-  constexpr std::int64_t kMost = 64;
-  return std::clamp(caches.l1 * 2 / 3 / kCrowdedRun / square * square, square, kMost);
+  return std::clamp(caches.l1 * 2 / 3 / kCrowdedRun / square * square, square, kMostOfRuns);
 }
 
 /// Bytes of the narrowest elements that do: others do not fill lines as fast as memory takes them.

@@ -213,12 +213,11 @@ HWY_INLINE void in_steps(std::int64_t n, const F& f) {
   if (i < n) f(n - kN);
 }
 
-/// Rows and columns of what is moved at once, so that lines of the destination are filled. Of
-/// narrow elements half as many columns, for want of registers.
+/// Rows and columns of what is moved at once, so that lines of the destination are filled.
 template <int E>
 constexpr std::int64_t kLineRows = kLine / E;
 template <int E>
-constexpr std::int64_t kLineColumns = E < 4 ? kLineRows<E> / 2 : kLineRows<E>;
+constexpr std::int64_t kLineColumns = columns_of_square(E);
 
 /// Where rows at equal distances begin; moving on is one addition.
 template <int kL>
@@ -347,10 +346,9 @@ HWY_NOINLINE void along_diagonals(const EvenPlace<16 / E>& first, Byte* to, std:
 template <int E>
 HWY_NOINLINE void by_runs(const TransposeBlock& t) {
   constexpr std::int64_t kN = kLineRows<E>, kColumns = kLineColumns<E>, kRows = kCrowdedRun / E,
-                         kMost = 64,
                          kPitch = kCrowdedRun + kLine;  // so that runs are spread over the sets
   const TileTag<E, kBlocks> d;
-  alignas(64) Byte buffer[kMost * kPitch];
+  alignas(64) Byte buffer[kMostOfRuns * kPitch];
   const std::int64_t most = columns_of_runs(t.tuning->caches, kColumns), stride = t.col_stride;
   for (std::int64_t next_b = 0; next_b < t.nb; next_b += kRows) {
     const std::int64_t b = std::min(next_b, t.nb - kN), rows = std::min(kRows, t.nb - b);
@@ -358,7 +356,7 @@ HWY_NOINLINE void by_runs(const TransposeBlock& t) {
       const std::int64_t a = std::min(next_a, t.na - kColumns), columns = std::min(most, t.na - a);
       in_steps<kN>(rows, [&](std::int64_t i) HWY_ATTR {
         const EvenPlace<16 / E> from{t.rows[0] + (b + i) * t.row_stride + a * E, t.row_stride};
-        along_columns<E, Writing::plain, true>(from, buffer + i * E, columns, kPitch);
+        along_columns<E, Writing::plain, E >= 4>(from, buffer + i * E, columns, kPitch);
       });
       Byte* to = t.cols[0] + a * stride + b * E;
       const Byte* made = buffer;
@@ -447,8 +445,8 @@ inline bool rows_first(const TransposeBlock& t) {
 }
 
 /// How many rows are walked at once where columns are: all, if each of their lines is read once and
-/// they do not crowd the L2; else what half of the L1 holds, but several lines of each column that
-/// the L1 does not hold one of, or prefetchers would begin anew with each.
+/// they do not crowd the L2; else what half of the L1 holds, but in any case rows for several lines
+/// of columns whose lines crowd the L1, or prefetchers would begin anew with each.
 template <int E>
 std::int64_t rows_at_once(const TransposeBlock& t) {
   if (t.row_stride > t.col_stride) return t.nb;

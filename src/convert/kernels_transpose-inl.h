@@ -390,7 +390,8 @@ void bands(const TransposeBlock& t) {
   if (t.nb < kL) return thin_band<E>(t);
   [[maybe_unused]] const bool has_panels = t.tuning->streams > 0 || t.walk == Walk::panels;
   if constexpr (kBlocks == 4 && kB == kBlocks && E == 4) {
-    if (has_panels && t.row_stride != 0 && for_panels(t) && for_half_lines<E>(t))
+    if (has_panels && t.walk != Walk::runs && t.row_stride != 0 && for_panels(t) &&
+        for_half_lines<E>(t))
       return half_lines<E>(t);
   }
   if constexpr (kBlocks > 1 && kB == kBlocks && E >= kLeastOfSquares) {
