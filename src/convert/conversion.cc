@@ -477,7 +477,7 @@ std::string Program::explain() const {
              job.dst_bytes == 1 ? " byte" : " bytes");
     if (transposed && job.transpose->name == "transpose" && !moves_blocks(job.move)) {
       out += text("; ", order_of(job, tuning_),
-                  job.walk != Walk::pieces && job.walk != Walk::runs && tuning_.prefetch_for_write
+                  !goes_by_buffer(job.walk) && tuning_.prefetch_for_write
                       ? ", lines asked for before they are written"
                       : "");
     }

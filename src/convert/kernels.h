@@ -71,6 +71,9 @@ enum class Walk : std::uint8_t {
   pieces,  ///< pieces are put together in a small buffer, which they leave by non-temporal stores
 };
 
+/// Whether lines are put together in a buffer: neither copied before nor asked for.
+constexpr bool goes_by_buffer(Walk walk) { return walk == Walk::runs || walk == Walk::pieces; }
+
 /// Element (a, b) lies at row(b) + a * E and goes to column(a) + b * E. Rows at equal distances
 /// need no table: only rows[0] is set then, and row_stride; likewise for columns. What a table says
 /// is meant from its offset on, so that blocks alike share one.

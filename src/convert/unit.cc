@@ -233,8 +233,8 @@ std::int64_t UnitRunner::scratch_pitch() const noexcept {
 bool UnitRunner::rows_crowd() const noexcept {
   // The rows of a tile, or all where the kernel walks columns first.
   const std::int64_t at_once = block_.col_stride % 2048 == 0 ? block_.nb : 64 / job_.src_bytes;
-  return block_.row_stride != 0 && !job_.whole_lines && job_.walk != Walk::pieces &&
-         job_.walk != Walk::runs && crowded(block_.row_stride, std::min(at_once, block_.nb)) &&
+  return block_.row_stride != 0 && !job_.whole_lines && !goes_by_buffer(job_.walk) &&
+         crowded(block_.row_stride, std::min(at_once, block_.nb)) &&
          scratch_pitch() * block_.nb <= static_cast<std::int64_t>(kScratchBytes);
 }
 
