@@ -254,7 +254,7 @@ void join_squares_as(const TransposeBlock& t) {
   Byte* const to = t.column(0);
   if (kBlocks == 4 && t.tuning->streams > 0) {
     const EvenPlace<16 / E> from{t.row(0), t.row_stride};
-    return along_columns<E, kWriting, false>(from, to, t.na, kColumn);
+    return along_columns<E, kWriting, false>(from, to, t.na, kColumn, turns_of(t));
   }
   const Byte* rows[kN];
   for (int k = 0; k < kN; ++k) rows[k] = t.row(k);

@@ -270,19 +270,89 @@ HWY_INLINE void fill_lines(Place from, Byte* to, std::int64_t stride) {
   }
 }
 
+/// In which order squares are taken, as many at a time as there are digits.
+enum class Turns : std::uint32_t {
+  straight = 0x3210,
+  /// Each is at another distance from the one before, so that no load or store of a square goes on
+  /// by the same step: hardware prefetchers that see steps fetch lines of the L2 twice.
+  scattered = 0x2130,
+};
+
+inline Turns turns_of(const TransposeBlock& t) {
+  return t.size == Size::tiny ? Turns::scattered : Turns::straight;
+}
+
+/// Which of n squares is taken after i others.
+constexpr std::int64_t in_turn(Turns turns, std::int64_t i, std::int64_t n) {
+  const std::int64_t place = i % 4, first = i - place;
+  const bool all = turns == Turns::straight || first + 4 <= n;
+  const auto order = all ? static_cast<std::uint32_t>(turns) : first + 3 == n ? 0x3120 : 0x3210;
+  return first + (order >> 4 * place & 3);
+}
+
+#if HWY_TARGET <= HWY_AVX3
+/// As many columns as a half square has, each to the last row; the last step overlaps the one
+/// before where it must. The first half of each is loaded while the one before is stored.
+template <int E, Writing kWriting, class Place>
+HWY_INLINE void half_squares(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride,
+                             Turns turns) {
+  constexpr int kL = 16 / E;
+  constexpr std::int64_t kN = kLineRows<E>;
+  const TileTag<E, kBlocks> d;
+  using V = hn::Vec<TileTag<E, kBlocks> >;
+  V x[kL], y[kL];
+  const std::int64_t n = ceil_div(rows, kN);
+  const auto row = [&](std::int64_t i) { return std::min(in_turn(turns, i, n) * kN, rows - kN); };
+  std::int64_t b = row(0);
+  Place from = first;
+  from.skip_rows(b);
+  auto low = from.rows().pair(0);
+  HWY_UNROLL(16)
+  for (int k = 0; k < kL; ++k, low.step()) x[k] = V{load_halves(low.low(), low.high())};
+  for (std::int64_t i = 1;; ++i) {
+    shuffle_rows<kL>(d, x);
+    auto high = from.rows().pair(1);
+    HWY_UNROLL(16)
+    for (int k = 0; k < kL; ++k, high.step()) y[k] = V{load_halves(high.low(), high.high())};
+    shuffle_rows<kL>(d, y);
+    Byte* column = to + b * E;
+    const auto store = [&](int k) HWY_ATTR {
+      write<kWriting>(V{_mm512_shuffle_i32x4(x[k].raw, y[k].raw, 0x88)}, d, column);
+      write<kWriting>(V{_mm512_shuffle_i32x4(x[k].raw, y[k].raw, 0xdd)}, d, column + kL * stride);
+      column += stride;
+      asm("" : "+r"(column));  // step by step, as rows are
+    };
+    if (i == n) {
+      HWY_UNROLL(16)
+      for (int k = 0; k < kL; ++k) store(k);
+      return;
+    }
+    b = row(i);
+    from = first;
+    from.skip_rows(b);
+    low = from.rows().pair(0);
+    HWY_UNROLL(16)
+    for (int k = 0; k < kL; ++k, low.step()) {
+      store(k);
+      x[k] = V{load_halves(low.low(), low.high())};
+    }
+  }
+}
+#endif
+
 /// So many rows by all columns, one line of the destination after the other; the last step overlaps
 /// the one before where it must. Not inline, and one square in it: compilers run out of registers
 /// elsewhere.
 template <int E, Writing kWriting, bool kWhole, class Place>
-HWY_NOINLINE void along_columns(Place from, Byte* to, std::int64_t columns, std::int64_t stride) {
+HWY_NOINLINE void along_columns(const Place& first, Byte* to, std::int64_t columns,
+                                std::int64_t stride, Turns turns = Turns::straight) {
   constexpr std::int64_t kN = kLineColumns<E>;
-  for (;;) {
-    fill_lines<E, kWriting, kWhole>(from, to, stride);
-    columns -= kN;
-    if (columns <= 0) return;
-    const std::int64_t step = std::min(columns, kN);
-    from.skip_columns(step * E);
-    to += step * stride;
+  const std::int64_t n = ceil_div(columns, kN);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t a = std::min(in_turn(turns, i, n) * kN, columns - kN);
+    Place from = first;
+    from.skip_columns(a * E);
+    fill_lines<E, kWriting, kWhole>(from, to + a * stride, stride);
   }
 }
 
@@ -306,15 +376,19 @@ HWY_NOINLINE void along_table(Place from, Byte* const* columns, std::int64_t off
 
 /// So many columns, each of them to the last row, likewise.
 template <int E, Writing kWriting, bool kWhole, class Place>
-HWY_NOINLINE void along_rows(Place from, Byte* to, std::int64_t rows, std::int64_t stride) {
+HWY_NOINLINE void along_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride,
+                             Turns turns) {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kBlocks == 4 && E == 1)
+    return half_squares<E, kWriting>(first, to, rows, stride, turns);
+#endif
   constexpr std::int64_t kN = kLineRows<E>;
-  for (;;) {
-    fill_lines<E, kWriting, kWhole>(from, to, stride);
-    rows -= kN;
-    if (rows <= 0) return;
-    const std::int64_t step = std::min(rows, kN);
-    from.skip_rows(step);
-    to += step * E;
+  const std::int64_t n = ceil_div(rows, kN);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t b = std::min(in_turn(turns, i, n) * kN, rows - kN);
+    Place from = first;
+    from.skip_rows(b);
+    fill_lines<E, kWriting, kWhole>(from, to + b * E, stride);
   }
 }
 
@@ -356,7 +430,8 @@ HWY_NOINLINE void by_runs(const TransposeBlock& t) {
       const std::int64_t a = std::min(next_a, t.na - kColumns), columns = std::min(most, t.na - a);
       in_steps<kN>(rows, [&](std::int64_t i) HWY_ATTR {
         const EvenPlace<16 / E> from{t.rows[0] + (b + i) * t.row_stride + a * E, t.row_stride};
-        along_columns<E, Writing::plain, E >= 4>(from, buffer + i * E, columns, kPitch);
+        along_columns<E, Writing::plain, E >= 4>(from, buffer + i * E, columns, kPitch,
+                                                 turns_of(t));
       });
       Byte* to = t.cols[0] + a * stride + b * E;
       const Byte* made = buffer;
@@ -390,7 +465,8 @@ HWY_NOINLINE void rest_of_rows(Place from, Byte* to, std::int64_t stride) {
 
 /// All rows of as many columns as a square has, in squares and, where few are left, tiles.
 template <int E, Writing kWriting, bool kWhole, class Place>
-void all_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride) {
+void all_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride,
+              Turns turns = Turns::straight) {
   constexpr std::int64_t kTile = 16 / E;
   const std::int64_t rest = kBlocks == 4 ? rows % kLineRows<E> : 0;
   const auto tiles = [&](auto blocks) HWY_ATTR {
@@ -399,7 +475,8 @@ void all_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stri
     from.skip_rows(rows - kRows);
     rest_of_rows<E, blocks(), kWriting>(from, to + (rows - kRows) * E, stride);
   };
-  along_rows<E, kWriting, kWhole>(first, to, 2 * rest <= kLineRows<E> ? rows - rest : rows, stride);
+  along_rows<E, kWriting, kWhole>(first, to, 2 * rest <= kLineRows<E> ? rows - rest : rows, stride,
+                                  turns);
   if (rest == 0 || 2 * rest > kLineRows<E>) return;
   if (rest <= kTile) return tiles(std::integral_constant<int, 1>());
   tiles(std::integral_constant<int, std::min(kBlocks, 2)>());
@@ -438,7 +515,7 @@ inline bool for_panels(const TransposeBlock& t) {
 /// columns. Not where lines of a few columns crowd the L1, nor where columns begin within lines
 /// and there are few rows, which would leave each of those lines for the next to go over again.
 inline bool rows_first(const TransposeBlock& t) {
-  const std::int64_t few = t.walk == Walk::panels ? kFewRows : 3 * t.tuning->streams;
+  const std::int64_t few = t.walk == Walk::panels ? kFewRows : 16 * t.tuning->streams;
   const bool far = t.row_stride == 0 ? t.col_stride <= kNear : t.row_stride > t.col_stride;
   return far && (t.col_stride % kLine == 0 || t.nb > few) &&
          !few_crowd(t.tuning->caches, t.col_stride);
@@ -465,6 +542,7 @@ template <int E, Writing kWriting, bool kWhole, class Place>
 void panels(const TransposeBlock& t, const Place& first) {
   constexpr std::int64_t kRows = kLineRows<E>, kColumns = kLineColumns<E>;
   const std::int64_t na = t.na, nb = t.nb, stride = t.col_stride;
+  const Turns turns = turns_of(t);
   Byte* const columns = t.cols[0];
   const auto at = [&](std::int64_t a, std::int64_t b) HWY_ATTR {
     Place place = first;
@@ -475,7 +553,7 @@ void panels(const TransposeBlock& t, const Place& first) {
   if (rows_first(t)) {
     for (std::int64_t next = 0; next < nb; next += kRows) {
       const std::int64_t b = std::min(next, nb - kRows);
-      along_columns<E, kWriting, kWhole>(at(0, b), columns + b * E, na, stride);
+      along_columns<E, kWriting, kWhole>(at(0, b), columns + b * E, na, stride, turns);
     }
     return;
   }
@@ -487,8 +565,8 @@ void panels(const TransposeBlock& t, const Place& first) {
     for (std::int64_t column = 0; column < in_squares; column += kColumns) {
       const std::int64_t a = std::min(column, na - kColumns);
       Byte* const to = columns + a * stride + b * E;
-      most == nb ? all_rows<E, kWriting, kWhole>(at(a, b), to, rows, stride)
-                 : along_rows<E, kWriting, kWhole>(at(a, b), to, rows, stride);
+      most == nb ? all_rows<E, kWriting, kWhole>(at(a, b), to, rows, stride, turns)
+                 : along_rows<E, kWriting, kWhole>(at(a, b), to, rows, stride, turns);
     }
     if constexpr (Place::kEven && kBlocks == 4) {
       if (in_squares == na) continue;

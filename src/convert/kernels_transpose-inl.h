@@ -263,20 +263,6 @@ void thin_band(const TransposeBlock& t) {
   }
 }
 
-/// Columns of a block whose lines stay in the L1 until each of them is full.
-constexpr std::int64_t kFewColumns = 64;
-
-/// Whether rows that are walked first crowd the L1 before a line of the destination is full, but
-/// half as many do not, nor do the lines of a few columns, and the L2 holds all.
-template <int E>
-bool for_half_lines(const TransposeBlock& t) {
-  const Caches& caches = t.tuning->caches;
-  return t.size == Size::tiny && t.na % (16 / E) == 0 && t.nb % kLineRows<E> == 0 &&
-         rows_first(t) && crowds(caches.l1_span(), caches.l1_ways, t.row_stride, kLineRows<E>) &&
-         !crowds(caches.l1_span(), caches.l1_ways, t.row_stride, kLineRows<E> / 2) &&
-         !crowds(caches.l1_span(), caches.l1_ways, t.col_stride, 2 * kFewColumns);
-}
-
 /// f(block) for n columns of a block at a time, whose rows and columns are at equal distances.
 template <int E, class F>
 HWY_INLINE void few_columns_at_a_time(const TransposeBlock& t, std::int64_t n, const F& f) {
@@ -291,14 +277,6 @@ HWY_INLINE void few_columns_at_a_time(const TransposeBlock& t, std::int64_t n, c
     row += n * E;
     column += n * t.col_stride;
   }
-}
-
-/// A few columns at a time, half a line of each after the other.
-template <int E>
-void half_lines(const TransposeBlock& t) {
-  few_columns_at_a_time<E>(t, kFewColumns, [](const TransposeBlock& few) HWY_ATTR {
-    for (std::int64_t b = 0; b < few.nb; b += kLineRows<E> / 2) band<E, kBlocks / 2>(few, b);
-  });
 }
 
 /// Whether rows are at equal distances and columns are made of whole lines.
@@ -388,14 +366,9 @@ void bands(const TransposeBlock& t) {
     if (t.nb < kL * kB) return bands<E, kB / 2>(t);
   }
   if (t.nb < kL) return thin_band<E>(t);
-  [[maybe_unused]] const bool has_panels = t.tuning->streams > 0 || t.walk == Walk::panels;
-  if constexpr (kBlocks == 4 && kB == kBlocks && E == 4) {
-    if (has_panels && t.walk != Walk::runs && t.row_stride != 0 && for_panels(t) &&
-        for_half_lines<E>(t))
-      return half_lines<E>(t);
-  }
   if constexpr (kBlocks > 1 && kB == kBlocks && E >= kLeastOfSquares) {
-    const bool fits = has_panels && t.na >= kLineColumns<E> && t.nb >= kLineRows<E>;
+    const bool has_panels = t.tuning->streams > 0 || t.walk == Walk::panels,
+               fits = has_panels && t.na >= kLineColumns<E> && t.nb >= kLineRows<E>;
     if constexpr (kBlocks == 4 && E >= 4) {
       if (fits && t.col_stride == 0)
         return t.tuning->prefetch_for_write ? panels_of_table<E, Writing::ahead>(t)
