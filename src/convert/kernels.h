@@ -61,6 +61,24 @@ inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 /// Of a tensor: in the L2 cache together with its source, in it, or beyond it.
 enum class Size : std::uint8_t { tiny, small, large };
 
+/// In which order the steps of a kernel are taken, as many at a time as there are digits.
+enum class Turns : std::uint32_t {
+  straight = 0x3210,
+  /// Each is at another distance from the one before, so that no load or store of a step goes on by
+  /// the same distance: hardware prefetchers that see such distances fetch lines of the L2 twice.
+  scattered = 0x2130,
+};
+
+/// Which of n steps is taken after i others.
+constexpr std::int64_t in_turn(Turns turns, std::int64_t i, std::int64_t n) {
+  const std::int64_t place = i % 4, first = i - place;
+  const bool all = turns == Turns::straight || first + 4 <= n;
+  const std::uint32_t order = all              ? static_cast<std::uint32_t>(turns)
+                              : first + 3 == n ? 0x3120
+                                               : 0x3210;
+  return first + (order >> 4 * place & 3);
+}
+
 /// In which order a transposition in tiles or squares walks its blocks.
 enum class Walk : std::uint8_t {
   free,       ///< as its kernel finds best
@@ -95,6 +113,8 @@ struct TransposeBlock {
   const Byte* row(std::int64_t b) const {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b] + row_offset;
   }
+
+  Turns turns() const { return size == Size::tiny ? Turns::scattered : Turns::straight; }
 
   Byte* column(std::int64_t a) const {
     return col_stride != 0 ? cols[0] + a * col_stride : cols[a] + col_offset;
@@ -227,6 +247,7 @@ struct RowsAndPixels {
   std::int64_t n;
   std::int64_t count, row_step, pixel_step;
   bool prefetch_for_write;  ///< as the tuning says
+  Turns turns;
 };
 
 using JoinRun = RowsAndPixels<const Byte, Byte>;

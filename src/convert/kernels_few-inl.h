@@ -30,8 +30,10 @@ void interleave(const TransposeBlock& t) {
   for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
   Byte* const first = t.cols[0];
   const bool ahead = t.tuning->prefetch_for_write;
-  for (std::int64_t next = 0; next < na; next += lanes) {
-    const std::int64_t a = std::min(next, na - lanes);
+  const std::int64_t steps = ceil_div(na, lanes);
+  const Turns turns = kRows % 2 == 0 && E > 1 ? t.turns() : Turns::straight;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const std::int64_t a = std::min(in_turn(turns, i, steps) * lanes, na - lanes);
     const auto row = [&](int k) {
       return hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
     };
@@ -253,8 +255,10 @@ void deinterleave(const TransposeBlock& t) {
   Byte* to[kColumns];  // bytes may alias t
   for (int a = 0; a < kColumns; ++a) to[a] = t.column(a);
   const bool ahead = t.tuning->prefetch_for_write;
-  for (std::int64_t next = 0; next < nb; next += lanes) {
-    const std::int64_t b = std::min(next, nb - lanes);
+  const std::int64_t steps = ceil_div(nb, lanes);
+  const Turns turns = kColumns % 2 == 0 && E > 1 ? t.turns() : Turns::straight;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const std::int64_t b = std::min(in_turn(turns, i, steps) * lanes, nb - lanes);
     hn::Vec<decltype(d)> v[kColumns];
     const T* const at = reinterpret_cast<const T*>(from + b * kColumns * E);
     if constexpr (kColumns == 2) hn::LoadInterleaved2(d, at, v[0], v[1]);

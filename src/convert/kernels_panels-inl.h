@@ -207,6 +207,13 @@ HWY_INLINE void half_square(const Rows& rows, Byte* to, std::int64_t stride,
 
 /// Calls f(i) for kN of n at a time, at least kN; the last kN overlap those before where they must.
 template <std::int64_t kN, class F>
+HWY_INLINE void in_steps(std::int64_t n, Turns turns, const F& f) {
+  const std::int64_t steps = ceil_div(n, kN);
+  for (std::int64_t i = 0; i < steps; ++i) f(std::min(in_turn(turns, i, steps) * kN, n - kN));
+}
+
+/// The same in order.
+template <std::int64_t kN, class F>
 HWY_INLINE void in_steps(std::int64_t n, const F& f) {
   std::int64_t i = 0;
   for (; i + kN <= n; i += kN) f(i);
@@ -268,26 +275,6 @@ HWY_INLINE void fill_lines(Place from, Byte* to, std::int64_t stride) {
       to += kN * stride;
     }
   }
-}
-
-/// In which order squares are taken, as many at a time as there are digits.
-enum class Turns : std::uint32_t {
-  straight = 0x3210,
-  /// Each is at another distance from the one before, so that no load or store of a square goes on
-  /// by the same step: hardware prefetchers that see steps fetch lines of the L2 twice.
-  scattered = 0x2130,
-};
-
-inline Turns turns_of(const TransposeBlock& t) {
-  return t.size == Size::tiny ? Turns::scattered : Turns::straight;
-}
-
-/// Which of n squares is taken after i others.
-constexpr std::int64_t in_turn(Turns turns, std::int64_t i, std::int64_t n) {
-  const std::int64_t place = i % 4, first = i - place;
-  const bool all = turns == Turns::straight || first + 4 <= n;
-  const auto order = all ? static_cast<std::uint32_t>(turns) : first + 3 == n ? 0x3120 : 0x3210;
-  return first + (order >> 4 * place & 3);
 }
 
 #if HWY_TARGET <= HWY_AVX3
@@ -430,8 +417,7 @@ HWY_NOINLINE void by_runs(const TransposeBlock& t) {
       const std::int64_t a = std::min(next_a, t.na - kColumns), columns = std::min(most, t.na - a);
       in_steps<kN>(rows, [&](std::int64_t i) HWY_ATTR {
         const EvenPlace<16 / E> from{t.rows[0] + (b + i) * t.row_stride + a * E, t.row_stride};
-        along_columns<E, Writing::plain, E >= 4>(from, buffer + i * E, columns, kPitch,
-                                                 turns_of(t));
+        along_columns<E, Writing::plain, E >= 4>(from, buffer + i * E, columns, kPitch, t.turns());
       });
       Byte* to = t.cols[0] + a * stride + b * E;
       const Byte* made = buffer;
@@ -542,7 +528,7 @@ template <int E, Writing kWriting, bool kWhole, class Place>
 void panels(const TransposeBlock& t, const Place& first) {
   constexpr std::int64_t kRows = kLineRows<E>, kColumns = kLineColumns<E>;
   const std::int64_t na = t.na, nb = t.nb, stride = t.col_stride;
-  const Turns turns = turns_of(t);
+  const Turns turns = t.turns();
   Byte* const columns = t.cols[0];
   const auto at = [&](std::int64_t a, std::int64_t b) HWY_ATTR {
     Place place = first;

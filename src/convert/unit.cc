@@ -263,11 +263,11 @@ void UnitRunner::move_pixels(std::int64_t next_is, std::int64_t next_os) noexcep
   const std::int64_t times = job_.across.n;
   const bool ahead = block_.tuning->prefetch_for_write;
   if (job_.move == UnitMove::join) {
-    JoinRun run{{}, block_.column(0), block_.na, times, next_is, next_os, ahead};
+    JoinRun run{{}, block_.column(0), block_.na, times, next_is, next_os, ahead, block_.turns()};
     for (std::int64_t b = 0; b < job_.b.n; ++b) run.rows[b] = block_.row(b);
     job_.joins.join(run);
   } else {
-    PartRun run{{}, block_.row(0), block_.nb, times, next_os, next_is, ahead};
+    PartRun run{{}, block_.row(0), block_.nb, times, next_os, next_is, ahead, block_.turns()};
     for (std::int64_t a = 0; a < job_.a.n; ++a) run.rows[a] = block_.column(a);
     job_.joins.part(run);
   }
