@@ -114,7 +114,9 @@ struct TransposeBlock {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b] + row_offset;
   }
 
-  Turns turns() const { return size == Size::tiny ? Turns::scattered : Turns::straight; }
+  Turns turns() const {
+    return size == Size::tiny && tuning->scatters() ? Turns::scattered : Turns::straight;
+  }
 
   Byte* column(std::int64_t a) const {
     return col_stride != 0 ? cols[0] + a * col_stride : cols[a] + col_offset;

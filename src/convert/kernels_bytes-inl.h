@@ -126,7 +126,7 @@ void join_bytes(const TransposeBlock& t) {
   for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
   Byte* const first = t.column(0);
   const bool ahead = t.tuning->prefetch_for_write;
-  in_steps<64>(t.na, t.turns(), [&](std::int64_t a) HWY_ATTR {
+  in_steps<64>(t.na, kN < 6 ? Turns::straight : t.turns(), [&](std::int64_t a) HWY_ATTR {
     Byte* const to = first + a * kN;
     if (ahead) prefetch_ahead(to, kN * 64);
     __m512i x[kN];
@@ -146,7 +146,7 @@ void part_bytes(const TransposeBlock& t) {
   for (int k = 0; k < kN; ++k) to[k] = t.column(k);
   const Byte* const first = t.row(0);
   const bool ahead = t.tuning->prefetch_for_write;
-  in_steps<64>(t.nb, t.turns(), [&](std::int64_t b) HWY_ATTR {
+  in_steps<64>(t.nb, kN < 6 ? Turns::straight : t.turns(), [&](std::int64_t b) HWY_ATTR {
     const Byte* const from = first + b * kN;
     __m512i x[kN];
     for_each<kN>([&](auto k) HWY_ATTR

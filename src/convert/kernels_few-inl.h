@@ -24,17 +24,13 @@ namespace HWY_NAMESPACE {
 template <int E, int kRows>
 void interleave(const TransposeBlock& t) {
   using T = typename Element<E>::Type;
-  const hn::ScalableTag<T> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d)), na = t.na;
+  const TileTag<E, kBlocks> d;
   const Byte* rows[kRows];
   for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
   Byte* const first = t.cols[0];
   const bool ahead = t.tuning->prefetch_for_write;
-  const std::int64_t steps = ceil_div(na, lanes);
-  const Turns turns = kRows % 2 == 0 && E > 1 ? t.turns() : Turns::straight;
-  for (std::int64_t i = 0; i < steps; ++i) {
-    const std::int64_t a = std::min(in_turn(turns, i, steps) * lanes, na - lanes);
-    const auto row = [&](int k) {
+  const auto move = [&](std::int64_t a) HWY_ATTR {
+    const auto row = [&](int k) HWY_ATTR {
       return hn::LoadU(d, reinterpret_cast<const T*>(rows[k] + a * E));
     };
     Byte* const at = first + a * kRows * E;
@@ -43,7 +39,10 @@ void interleave(const TransposeBlock& t) {
     if constexpr (kRows == 2) hn::StoreInterleaved2(row(0), row(1), d, to);
     if constexpr (kRows == 3) hn::StoreInterleaved3(row(0), row(1), row(2), d, to);
     if constexpr (kRows == 4) hn::StoreInterleaved4(row(0), row(1), row(2), row(3), d, to);
-  }
+  };
+  // Bytes, and three rows, gain nothing by another order.
+  E > 1 && kRows != 3 ? in_steps<kVector<E> >(t.na, t.turns(), move)
+                      : in_steps<kVector<E> >(t.na, move);
 }
 
 using Order = std::array<Byte, 16>;  ///< of bytes; 0x80: zero
@@ -249,16 +248,12 @@ void one_band(const TransposeBlock& t) {
 template <int E, int kColumns>
 void deinterleave(const TransposeBlock& t) {
   using T = typename Element<E>::Type;
-  const hn::ScalableTag<T> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d)), nb = t.nb;
+  const TileTag<E, kBlocks> d;
   const Byte* const from = t.row(0);
   Byte* to[kColumns];  // bytes may alias t
   for (int a = 0; a < kColumns; ++a) to[a] = t.column(a);
   const bool ahead = t.tuning->prefetch_for_write;
-  const std::int64_t steps = ceil_div(nb, lanes);
-  const Turns turns = kColumns % 2 == 0 && E > 1 ? t.turns() : Turns::straight;
-  for (std::int64_t i = 0; i < steps; ++i) {
-    const std::int64_t b = std::min(in_turn(turns, i, steps) * lanes, nb - lanes);
+  in_steps<kVector<E> >(t.nb, [&](std::int64_t b) HWY_ATTR {
     hn::Vec<decltype(d)> v[kColumns];
     const T* const at = reinterpret_cast<const T*>(from + b * kColumns * E);
     if constexpr (kColumns == 2) hn::LoadInterleaved2(d, at, v[0], v[1]);
@@ -266,7 +261,7 @@ void deinterleave(const TransposeBlock& t) {
     if constexpr (kColumns == 4) hn::LoadInterleaved4(d, at, v[0], v[1], v[2], v[3]);
     HWY_UNROLL(4)
     for (int a = 0; a < kColumns; ++a) write(v[a], d, to[a] + b * E, ahead);
-  }
+  });
 }
 
 #endif

@@ -207,17 +207,18 @@ HWY_INLINE void half_square(const Rows& rows, Byte* to, std::int64_t stride,
 
 /// Calls f(i) for kN of n at a time, at least kN; the last kN overlap those before where they must.
 template <std::int64_t kN, class F>
-HWY_INLINE void in_steps(std::int64_t n, Turns turns, const F& f) {
-  const std::int64_t steps = ceil_div(n, kN);
-  for (std::int64_t i = 0; i < steps; ++i) f(std::min(in_turn(turns, i, steps) * kN, n - kN));
-}
-
-/// The same in order.
-template <std::int64_t kN, class F>
 HWY_INLINE void in_steps(std::int64_t n, const F& f) {
   std::int64_t i = 0;
   for (; i + kN <= n; i += kN) f(i);
   if (i < n) f(n - kN);
+}
+
+/// The same in any order.
+template <std::int64_t kN, class F>
+HWY_INLINE void in_steps(std::int64_t n, Turns turns, const F& f) {
+  if (turns == Turns::straight) return in_steps<kN>(n, f);
+  const std::int64_t steps = ceil_div(n, kN);
+  for (std::int64_t i = 0; i < steps; ++i) f(std::min(in_turn(turns, i, steps) * kN, n - kN));
 }
 
 /// Rows and columns of what is moved at once, so that lines of the destination are filled.

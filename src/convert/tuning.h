@@ -28,6 +28,11 @@ struct Tuning : ConversionTuning {
   /// Whether a shuffle of bytes of two vectors costs no more than one of one vector. By the same
   /// sign: it does where vectors of 64 bytes have one port for shuffles, which takes it twice.
   bool cheap_two_sources() const noexcept { return streams > 0; }
+
+  /// Whether steps within the L2 are taken in an order in which no load goes on by the same
+  /// distance as before: likewise, where hardware prefetchers that see such distances cost more of
+  /// the L2's bandwidth than they save.
+  bool scatters() const noexcept { return streams > 0; }
 };
 
 /// What new conversions use.
