@@ -282,8 +282,8 @@ HWY_INLINE void fill_lines(Place from, Byte* to, std::int64_t stride) {
 /// As many columns as a half square has, each to the last row; the last step overlaps the one
 /// before where it must. The first half of each is loaded while the one before is stored.
 template <int E, Writing kWriting, class Place>
-HWY_INLINE void half_squares(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride,
-                             Turns turns) {
+HWY_NOINLINE void half_squares(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride,
+                               Turns turns) {
   constexpr int kL = 16 / E;
   constexpr std::int64_t kN = kLineRows<E>;
   const TileTag<E, kBlocks> d;
@@ -332,16 +332,37 @@ HWY_INLINE void half_squares(const Place& first, Byte* to, std::int64_t rows, st
 /// the one before where it must. Not inline, and one square in it: compilers run out of registers
 /// elsewhere.
 template <int E, Writing kWriting, bool kWhole, class Place>
-HWY_NOINLINE void along_columns(const Place& first, Byte* to, std::int64_t columns,
-                                std::int64_t stride, Turns turns = Turns::straight) {
+HWY_NOINLINE void along_columns(Place from, Byte* to, std::int64_t columns, std::int64_t stride) {
   constexpr std::int64_t kN = kLineColumns<E>;
-  const std::int64_t n = ceil_div(columns, kN);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t a = std::min(in_turn(turns, i, n) * kN, columns - kN);
+  for (;;) {
+    fill_lines<E, kWriting, kWhole>(from, to, stride);
+    columns -= kN;
+    if (columns <= 0) return;
+    const std::int64_t step = std::min(columns, kN);
+    from.skip_columns(step * E);
+    to += step * stride;
+  }
+}
+
+/// The same scattered.
+template <int E, bool kWhole, class Place>
+HWY_NOINLINE void scattered_along_columns(const Place& first, Byte* to, std::int64_t columns,
+                                          std::int64_t stride) {
+  constexpr std::int64_t kN = kLineColumns<E>;
+  in_steps<kN>(columns, Turns::scattered, [&](std::int64_t a) HWY_ATTR {
     Place from = first;
     from.skip_columns(a * E);
-    fill_lines<E, kWriting, kWhole>(from, to + a * stride, stride);
-  }
+    fill_lines<E, Writing::plain, kWhole>(from, to + a * stride, stride);
+  });
+}
+
+/// In this order; prefetches of what is written next go with the straight one.
+template <int E, Writing kWriting, bool kWhole, class Place>
+void along_columns(const Place& first, Byte* to, std::int64_t columns, std::int64_t stride,
+                   Turns turns) {
+  if (kWriting == Writing::plain && turns == Turns::scattered)
+    return scattered_along_columns<E, kWhole>(first, to, columns, stride);
+  along_columns<E, kWriting, kWhole>(first, to, columns, stride);
 }
 
 /// The same to columns at any place, from byte `offset` of them on. As many lines from `ahead` on
@@ -364,20 +385,38 @@ HWY_NOINLINE void along_table(Place from, Byte* const* columns, std::int64_t off
 
 /// So many columns, each of them to the last row, likewise.
 template <int E, Writing kWriting, bool kWhole, class Place>
-HWY_NOINLINE void along_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride,
-                             Turns turns) {
+HWY_NOINLINE void along_rows(Place from, Byte* to, std::int64_t rows, std::int64_t stride) {
+  constexpr std::int64_t kN = kLineRows<E>;
+  for (;;) {
+    fill_lines<E, kWriting, kWhole>(from, to, stride);
+    rows -= kN;
+    if (rows <= 0) return;
+    const std::int64_t step = std::min(rows, kN);
+    from.skip_rows(step);
+    to += step * E;
+  }
+}
+
+template <int E, bool kWhole, class Place>
+HWY_NOINLINE void scattered_along_rows(const Place& first, Byte* to, std::int64_t rows,
+                                       std::int64_t stride) {
+  constexpr std::int64_t kN = kLineRows<E>;
+  in_steps<kN>(rows, Turns::scattered, [&](std::int64_t b) HWY_ATTR {
+    Place from = first;
+    from.skip_rows(b);
+    fill_lines<E, Writing::plain, kWhole>(from, to + b * E, stride);
+  });
+}
+
+template <int E, Writing kWriting, bool kWhole, class Place>
+void along_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride, Turns turns) {
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (kBlocks == 4 && E == 1)
     return half_squares<E, kWriting>(first, to, rows, stride, turns);
 #endif
-  constexpr std::int64_t kN = kLineRows<E>;
-  const std::int64_t n = ceil_div(rows, kN);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t b = std::min(in_turn(turns, i, n) * kN, rows - kN);
-    Place from = first;
-    from.skip_rows(b);
-    fill_lines<E, kWriting, kWhole>(from, to + b * E, stride);
-  }
+  if (kWriting == Writing::plain && turns == Turns::scattered)
+    return scattered_along_rows<E, kWhole>(first, to, rows, stride);
+  along_rows<E, kWriting, kWhole>(first, to, rows, stride);
 }
 
 /// All rows and columns, along the diagonals of squares: lines at equal places of many rows, or of
