@@ -19,6 +19,14 @@ namespace stowage::bench {
 
 constexpr std::int64_t kLine = 64;
 
+/// Which of n steps is taken after i others, four at a time so that no distance between two is that
+/// of the two before.
+constexpr std::int64_t scattered(std::int64_t i, std::int64_t n) {
+  constexpr std::int64_t kOrder[] = {0, 3, 1, 2};
+  const std::int64_t first = i / 4 * 4;
+  return first + 4 <= n ? first + kOrder[i % 4] : i;
+}
+
 /// How a copy walks: so many parts of either side at once, stores that bypass the caches or not.
 struct Streams {
   std::int64_t count = 1;
@@ -81,17 +89,20 @@ void copy(const std::uint8_t* src, std::int64_t in, std::uint8_t* dst, std::int6
 /// Lines of n rows, which begin `from` bytes apart, to as many columns, `to` bytes apart, of `rows`
 /// and `columns` elements of e bytes: each line that a transposition meets, once.
 void walk(const std::uint8_t* src, std::int64_t from, std::uint8_t* dst, std::int64_t to,
-          std::int64_t rows, std::int64_t columns, std::int64_t e) {
+          std::int64_t rows, std::int64_t columns, std::int64_t e, bool scatters) {
   const Bytes d;
   constexpr std::int64_t kSide = hn::MaxLanes(d);
-  const std::int64_t side = kLine / e;
-  for (std::int64_t i = 0; i < rows; i += side) {
+  const std::int64_t side = kLine / e, tall = (rows + side - 1) / side,
+                     wide = (columns + side - 1) / side;
+  const auto turn = [&](std::int64_t i, std::int64_t n) { return scatters ? scattered(i, n) : i; };
+  for (std::int64_t i = 0; i < tall; ++i) {
     // What fills no tile is the end of one that overlaps the tile before.
-    const std::int64_t row = std::min(i, rows - side);
-    for (std::int64_t j = 0; j < columns; j += side) {
-      const std::int64_t column = std::min(j, columns - side);
+    const std::int64_t row = std::min(turn(i, tall) * side, rows - side);
+    for (std::int64_t j = 0; j < wide; ++j) {
+      const std::int64_t column = std::min(turn(j, wide) * side, columns - side);
       const std::uint8_t* a = src + row * from + column * e;
       std::uint8_t* b = dst + column * to + row * e;
+      HWY_UNROLL(8)  // loads of their own, as squares have, which prefetchers tell apart
       for (std::int64_t k = 0; k < side; ++k, a += from, b += to) {
         for (std::int64_t x = 0; x < kLine; x += kSide) {
           hn::StoreU(hn::LoadU(d, a + x), d, b + x);
@@ -118,6 +129,7 @@ HWY_EXPORT(walk);
 
 using Byte = std::uint8_t;
 
+template <bool kScattered>
 struct Lines {
   template <class T>
   static constexpr std::int64_t side() {
@@ -129,7 +141,8 @@ struct Lines {
                   std::int64_t m) {
     constexpr std::int64_t e = sizeof(T);
     HWY_DYNAMIC_DISPATCH(walk)
-    (reinterpret_cast<const Byte*>(src), is * e, reinterpret_cast<Byte*>(dst), os * e, n, m, e);
+    (reinterpret_cast<const Byte*>(src), is * e, reinterpret_cast<Byte*>(dst), os * e, n, m, e,
+     kScattered);
   }
 };
 
@@ -171,7 +184,12 @@ Move make_bare_walk(const Case& c, ThreadPool& pool) {
   for (const Axis& x : *axes) {
     if ((x.is == 1 || x.os == 1) && x.n < side) return {};
   }
-  return permuted<Lines>(c, pool, Stores::any);
+  const Move ways[] = {permuted<Lines<false>>(c, pool, Stores::any),
+                       permuted<Lines<true>>(c, pool, Stores::any)};
+  Trial trial(static_cast<std::int64_t>(c.source().bytes()),
+              static_cast<std::int64_t>(c.destination().bytes()));
+  const double straight = trial.seconds(1e30, ways[0]);
+  return trial.seconds(straight, ways[1]) < straight ? ways[1] : ways[0];
 }
 
 }  // namespace stowage::bench

@@ -36,7 +36,14 @@ std::int64_t reach(const Mapping& mapping) {
   return last + 1;
 }
 
-/// In which order tiles or squares are walked, for explain().
+/// Whether it has squares that fill lines, for explain().
+bool walks_squares(const Job& job) {
+  return job.dst_bytes >= kernels().least_of_squares &&
+         job.a.block >= columns_of_square(job.dst_bytes) && job.b.block * job.dst_bytes >= kLine &&
+         job.walk != Walk::diagonal && job.walk != Walk::pieces && job.walk != Walk::staggered;
+}
+
+/// In which order tiles or squares are walked, likewise.
 std::string_view order_of(const Job& job, const Tuning& tuning) {
   switch (job.walk) {
     case Walk::staggered:
@@ -95,7 +102,9 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
       dst_dtype_(dst_dtype) {
   set_map(map, src, dst);
   const auto large_from = static_cast<std::size_t>(2 * tuning_.caches.l2);
-  size_ = dst_size_ >= large_from ? Size::large
+  const auto huge_from = static_cast<std::size_t>(tuning_.caches.l3 / 4);
+  size_ = dst_size_ >= std::max(huge_from, large_from) ? Size::huge
+          : dst_size_ >= large_from                    ? Size::large
           : dst_size_ + static_cast<std::size_t>(src_size_) >
                   static_cast<std::size_t>(tuning_.caches.l2)
               ? Size::small
@@ -479,6 +488,9 @@ std::string Program::explain() const {
       out += text("; ", order_of(job, tuning_),
                   !goes_by_buffer(job.walk) && tuning_.prefetch_for_write
                       ? ", lines asked for before they are written"
+                      : "",
+                  walks_squares(job) && turns_of_squares(size_, tuning_) == Turns::scattered
+                      ? ", in scattered steps, for the L2 cache holds all"
                       : "");
     }
     if (job.non_temporal && job.walk != Walk::pieces)
@@ -493,7 +505,7 @@ std::string Program::explain() const {
     out += "\n";
   }
   if (nests_ > kKept) out += text("and ", nests_ - kKept, " parts more\n");
-  if (size_ == Size::large) out += "the result is at least twice the L2 cache of a core\n";
+  if (size_ >= Size::large) out += "the result is at least twice the L2 cache of a core\n";
   return out;
 }
 

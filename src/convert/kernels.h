@@ -58,14 +58,15 @@ inline constexpr int kLeastOfBypass = 4;
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 
-/// Of a tensor: in the L2 cache together with its source, in it, or beyond it.
-enum class Size : std::uint8_t { tiny, small, large };
+/// Of a tensor: in the L2 cache together with its source, in it, beyond it, or so large that the L3
+/// hardly holds it together with its source.
+enum class Size : std::uint8_t { tiny, small, large, huge };
 
-/// In which order the steps of a kernel are taken, as many at a time as there are digits.
+/// In which order a kernel takes its steps, as many at a time as there are digits.
 enum class Turns : std::uint32_t {
   straight = 0x3210,
   /// Each is at another distance from the one before, so that no load or store of a step goes on by
-  /// the same distance: hardware prefetchers that see such distances fetch lines of the L2 twice.
+  /// the same distance as before: see Tuning::scatters.
   scattered = 0x2130,
 };
 
@@ -77,6 +78,17 @@ constexpr std::int64_t in_turn(Turns turns, std::int64_t i, std::int64_t n) {
                               : first + 3 == n ? 0x3120
                                                : 0x3210;
   return first + (order >> 4 * place & 3);
+}
+
+/// The order of squares of many rows and columns for a destination of this size.
+inline Turns turns_of_squares(Size size, const Tuning& tuning) {
+  return size == Size::tiny && tuning.scatters() ? Turns::scattered : Turns::straight;
+}
+
+/// The same of steps along few rows or columns: within the L3, too, which sends the few lines of
+/// four steps in any order.
+inline Turns turns_of_few(Size size, const Tuning& tuning) {
+  return size < Size::huge && tuning.scatters() ? Turns::scattered : Turns::straight;
 }
 
 /// In which order a transposition in tiles or squares walks its blocks.
@@ -114,9 +126,7 @@ struct TransposeBlock {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b] + row_offset;
   }
 
-  Turns turns() const {
-    return size == Size::tiny && tuning->scatters() ? Turns::scattered : Turns::straight;
-  }
+  Turns turns() const { return turns_of_squares(size, *tuning); }
 
   Byte* column(std::int64_t a) const {
     return col_stride != 0 ? cols[0] + a * col_stride : cols[a] + col_offset;

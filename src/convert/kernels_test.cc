@@ -265,6 +265,64 @@ TEST(ConvertKernels, BytesOfAnyNumberOfChannels) {
   use_instruction_set(0);
 }
 
+TEST(ConvertKernels, EachStepIsTakenOnceInAnyOrder) {
+  for (const Turns turns : {Turns::straight, Turns::scattered}) {
+    for (std::int64_t n = 0; n < 40; ++n) {
+      std::set<std::int64_t> taken;
+      for (std::int64_t i = 0; i < n; ++i) taken.insert(in_turn(turns, i, n));
+      EXPECT_EQ(static_cast<std::int64_t>(taken.size()), n);
+      if (n == 0) continue;
+      EXPECT_EQ(*taken.begin(), 0);
+      EXPECT_EQ(*taken.rbegin(), n - 1);
+    }
+  }
+  // No distance twice in a row.
+  const auto distance = [](std::int64_t i) {
+    return in_turn(Turns::scattered, i, 64) - in_turn(Turns::scattered, i - 1, 64);
+  };
+  for (std::int64_t i = 2; i < 64; ++i) EXPECT_NE(distance(i), distance(i - 1)) << i;
+}
+
+TEST(ConvertKernels, ScatteredStepsGiveTheSameBytes) {
+  constexpr const char *kNchw = "n c h w", *kNhwc = "n h w c", *k8c = "n c/8 h w c%8",
+                       *k16c = "n c/16 h w c%16";
+  constexpr std::pair<const char*, const char*> kPairs[] = {
+      {kNchw, kNhwc}, {kNhwc, kNchw}, {kNchw, k8c}, {k8c, kNchw}, {kNchw, k16c}, {k16c, kNchw}};
+  constexpr std::pair<DType, DType> kTypes[] = {{DType::u8, DType::u8},   {DType::f16, DType::f16},
+                                                {DType::f32, DType::f32}, {DType::f64, DType::f64},
+                                                {DType::f16, DType::f32}, {DType::f32, DType::f16}};
+  int scattered = 0;
+  for (const auto& [from, to] : kPairs) {
+    for (const auto& [source, result] : kTypes) {
+      for (const std::int64_t channels : {29, 64, 72, 130, 192}) {
+        for (const std::int64_t pixels : {64, 97, 225, 290}) {
+          const Shape shape("nchw", {1, channels, 1, pixels});
+          const Mapping src(Layout::parse(from), shape, dtype_bytes(source)),
+              dst(Layout::parse(to), shape, dtype_bytes(result));
+          Guarded in(src.bytes(), true), got(dst.bytes(), true);
+          std::vector<unsigned char> want(dst.bytes());
+          fill(in.bytes());
+          convert_by_oracle(source, src, in.data(), result, dst, want.data());
+          Options options;
+          static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
+          options.tuning.caches = {.l2 = 1 << 24};
+          const Program move(source, src, result, dst, {}, options);
+          move.run(in.data(), got.data(), nullptr);
+          ASSERT_TRUE(std::equal(want.begin(), want.end(), got.data()))
+              << from << " to " << to << ", " << shape.text() << ", " << dtype_name(source)
+              << " to " << dtype_name(result);
+          scattered += move.explain().find("scattered") != std::string::npos;
+          // Not where the L2 does not hold all.
+          options.tuning.caches = {.l2 = 1 << 10};
+          const std::string beyond = Program(source, src, result, dst, {}, options).explain();
+          EXPECT_EQ(beyond.find("scattered"), std::string::npos) << beyond;
+        }
+      }
+    }
+  }
+  EXPECT_GT(scattered, 100);
+}
+
 TEST(ConversionTuning, IsSetForNewConversions) {
   const ConversionTuning before = conversion_tuning();
   for (const ConversionTuning tuning :
