@@ -36,11 +36,11 @@ std::int64_t reach(const Mapping& mapping) {
   return last + 1;
 }
 
-/// Whether it has squares that fill lines, for explain().
+/// Whether the job is done in squares that fill lines and may be taken in any order, for explain().
 bool walks_squares(const Job& job) {
-  return job.dst_bytes >= kernels().least_of_squares &&
-         job.a.block >= columns_of_square(job.dst_bytes) && job.b.block * job.dst_bytes >= kLine &&
-         job.walk != Walk::diagonal && job.walk != Walk::pieces && job.walk != Walk::staggered;
+  const bool any = job.walk == Walk::free || job.walk == Walk::panels || job.walk == Walk::runs;
+  return any && kernels().vectors_are_lines() && job.parts == Parts::none && job.col_stride != 0 &&
+         job.a.block >= columns_of_square(job.dst_bytes) && job.b.block * job.dst_bytes >= kLine;
 }
 
 /// In which order tiles or squares are walked, likewise.
@@ -102,9 +102,9 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
       dst_dtype_(dst_dtype) {
   set_map(map, src, dst);
   const auto large_from = static_cast<std::size_t>(2 * tuning_.caches.l2);
-  const auto huge_from = static_cast<std::size_t>(tuning_.caches.l3 / 4);
-  size_ = dst_size_ >= std::max(huge_from, large_from) ? Size::huge
-          : dst_size_ >= large_from                    ? Size::large
+  const auto much_of_l3 = static_cast<std::size_t>(tuning_.caches.l3 / 4);
+  size_ = dst_size_ >= std::max(much_of_l3, large_from) ? Size::huge
+          : dst_size_ >= large_from                     ? Size::large
           : dst_size_ + static_cast<std::size_t>(src_size_) >
                   static_cast<std::size_t>(tuning_.caches.l2)
               ? Size::small
@@ -489,7 +489,7 @@ std::string Program::explain() const {
                   !goes_by_buffer(job.walk) && tuning_.prefetch_for_write
                       ? ", lines asked for before they are written"
                       : "",
-                  walks_squares(job) && turns_of_squares(size_, tuning_) == Turns::scattered
+                  walks_squares(job) && order_of_squares(size_, tuning_) == StepOrder::scattered
                       ? ", in scattered steps, for the L2 cache holds all"
                       : "");
     }

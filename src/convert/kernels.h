@@ -58,37 +58,39 @@ inline constexpr int kLeastOfBypass = 4;
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 
-/// Of a tensor: in the L2 cache together with its source, in it, beyond it, or so large that the L3
-/// hardly holds it together with its source.
+/// Of a tensor: in the L2 cache together with its source, in it, beyond it, or a quarter of the L3
+/// and more.
 enum class Size : std::uint8_t { tiny, small, large, huge };
 
-/// In which order a kernel takes its steps, as many at a time as there are digits.
-enum class Turns : std::uint32_t {
+/// In which order a kernel takes its steps: digit k, from the lowest, is the step of each four that
+/// is taken as the k-th.
+enum class StepOrder : std::uint32_t {
   straight = 0x3210,
-  /// Each is at another distance from the one before, so that no load or store of a step goes on by
-  /// the same distance as before: see Tuning::scatters.
+  /// Each is at another distance from the one before than that from the one before it, see
+  /// Tuning::scatters.
   scattered = 0x2130,
 };
 
 /// Which of n steps is taken after i others.
-constexpr std::int64_t in_turn(Turns turns, std::int64_t i, std::int64_t n) {
+constexpr std::int64_t step_at(StepOrder order, std::int64_t i, std::int64_t n) {
+  constexpr std::uint32_t kThree = 0x201;  // where that many are left
   const std::int64_t place = i % 4, first = i - place;
-  const bool all = turns == Turns::straight || first + 4 <= n;
-  const std::uint32_t order = all              ? static_cast<std::uint32_t>(turns)
-                              : first + 3 == n ? 0x3120
-                                               : 0x3210;
-  return first + (order >> 4 * place & 3);
+  if (order == StepOrder::straight || n - first < 3) return i;
+  const std::uint32_t digits =
+      n - first == 3 ? kThree : static_cast<std::uint32_t>(StepOrder::scattered);
+  return first + ((digits >> (4 * place)) & 3);
 }
 
-/// The order of squares of many rows and columns for a destination of this size.
-inline Turns turns_of_squares(Size size, const Tuning& tuning) {
-  return size == Size::tiny && tuning.scatters() ? Turns::scattered : Turns::straight;
+/// Of squares of many rows and columns, for a destination of this size. Beyond the L2 prefetchers
+/// are needed to bring lines.
+inline StepOrder order_of_squares(Size size, const Tuning& tuning) {
+  return size == Size::tiny && tuning.scatters() ? StepOrder::scattered : StepOrder::straight;
 }
 
-/// The same of steps along few rows or columns: within the L3, too, which sends the few lines of
-/// four steps in any order.
-inline Turns turns_of_few(Size size, const Tuning& tuning) {
-  return size < Size::huge && tuning.scatters() ? Turns::scattered : Turns::straight;
+/// Of steps along few rows or columns, whose four lines next to each other come from the L3 as fast
+/// in any order; from memory they do not.
+inline StepOrder order_of_few(Size size, const Tuning& tuning) {
+  return size < Size::huge && tuning.scatters() ? StepOrder::scattered : StepOrder::straight;
 }
 
 /// In which order a transposition in tiles or squares walks its blocks.
@@ -126,7 +128,9 @@ struct TransposeBlock {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b] + row_offset;
   }
 
-  Turns turns() const { return turns_of_squares(size, *tuning); }
+  StepOrder order_of_squares() const { return conversion::order_of_squares(size, *tuning); }
+
+  StepOrder order_of_few() const { return conversion::order_of_few(size, *tuning); }
 
   Byte* column(std::int64_t a) const {
     return col_stride != 0 ? cols[0] + a * col_stride : cols[a] + col_offset;
@@ -259,7 +263,7 @@ struct RowsAndPixels {
   std::int64_t n;
   std::int64_t count, row_step, pixel_step;
   bool prefetch_for_write;  ///< as the tuning says
-  Turns turns;
+  StepOrder order;          ///< of steps along n
 };
 
 using JoinRun = RowsAndPixels<const Byte, Byte>;

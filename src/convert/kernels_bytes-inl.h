@@ -121,9 +121,9 @@ HWY_INLINE __m512i load_once(const Byte* p) {
 
 /// Few registers gain nothing by another order.
 template <int kN>
-Turns turns_of_registers(const TransposeBlock& t) {
+StepOrder order_of_registers(const TransposeBlock& t) {
   constexpr int kLeast = 6;
-  return kN < kLeast ? Turns::straight : turns_of_few(t.size, *t.tuning);
+  return kN < kLeast ? StepOrder::straight : t.order_of_few();
 }
 
 /// kN rows whose columns follow each other without a gap.
@@ -133,7 +133,7 @@ void join_bytes(const TransposeBlock& t) {
   for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
   Byte* const first = t.column(0);
   const bool ahead = t.tuning->prefetch_for_write;
-  in_steps<64>(t.na, turns_of_registers<kN>(t), [&](std::int64_t a) HWY_ATTR {
+  in_steps<64>(t.na, order_of_registers<kN>(t), [&](std::int64_t a) HWY_ATTR {
     Byte* const to = first + a * kN;
     if (ahead) prefetch_ahead(to, kN * 64);
     __m512i x[kN];
@@ -153,7 +153,7 @@ void part_bytes(const TransposeBlock& t) {
   for (int k = 0; k < kN; ++k) to[k] = t.column(k);
   const Byte* const first = t.row(0);
   const bool ahead = t.tuning->prefetch_for_write;
-  in_steps<64>(t.nb, turns_of_registers<kN>(t), [&](std::int64_t b) HWY_ATTR {
+  in_steps<64>(t.nb, order_of_registers<kN>(t), [&](std::int64_t b) HWY_ATTR {
     const Byte* const from = first + b * kN;
     __m512i x[kN];
     for_each<kN>([&](auto k) HWY_ATTR

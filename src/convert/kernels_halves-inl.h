@@ -154,12 +154,12 @@ HWY_INLINE void cast_joined(const Byte* from, std::int64_t distance, Byte* to) {
 /// kB * kHalves rows of `columns` columns, a tile at least.
 template <Fast kFrom, Fast kTo, Writing kWriting, int kB>
 HWY_NOINLINE void cast_band(const Byte* from, std::int64_t distance, Byte* to, std::int64_t stride,
-                            std::int64_t columns, Turns turns) {
+                            std::int64_t columns, StepOrder order) {
   constexpr std::int64_t kSource = sizeof(typename Stored<kFrom>::Type);
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (kB == 4) {
     if (columns >= 2 * kHalves)
-      return in_steps<2 * kHalves>(columns, turns, [&](std::int64_t a) HWY_ATTR {
+      return in_steps<2 * kHalves>(columns, order, [&](std::int64_t a) HWY_ATTR {
         cast_lines<kFrom, kTo, kWriting>(from + a * kSource, distance, to + a * stride, stride);
       });
   }
@@ -167,12 +167,12 @@ HWY_NOINLINE void cast_band(const Byte* from, std::int64_t distance, Byte* to, s
     const bool dense =
         stride == kHalves * static_cast<std::int64_t>(sizeof(typename Stored<kTo>::Type));
     if (dense && columns >= 4 * kHalves)
-      return in_steps<4 * kHalves>(columns, turns, [&](std::int64_t a) HWY_ATTR {
+      return in_steps<4 * kHalves>(columns, order, [&](std::int64_t a) HWY_ATTR {
         cast_joined<kFrom, kTo, kWriting>(from + a * kSource, distance, to + a * stride);
       });
   }
 #endif
-  in_steps<kHalves>(columns, turns, [&](std::int64_t a) HWY_ATTR {
+  in_steps<kHalves>(columns, order, [&](std::int64_t a) HWY_ATTR {
     cast_tile<kFrom, kTo, kWriting, kB>(from + a * kSource, distance, to + a * stride, stride);
   });
 }
@@ -204,7 +204,7 @@ void cast_bands(const TransposeBlock& t, std::int64_t a, std::int64_t na) {
   const auto band = [&](std::int64_t b, auto blocks, auto writing) HWY_ATTR {
     cast_band<kFrom, kTo, writing(), blocks()>(t.row(b) + a * kSource, t.row_stride,
                                                t.column(a) + b * kResult, t.col_stride, na,
-                                               t.turns());
+                                               t.order_of_squares());
   };
   constexpr std::integral_constant<int, kB> whole;
   constexpr std::integral_constant<Writing, kWriting> ahead;

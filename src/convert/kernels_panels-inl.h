@@ -37,25 +37,24 @@ HWY_NOINLINE void along_columns(Place from, Byte* to, std::int64_t columns, std:
   }
 }
 
-/// The same scattered.
+/// The same in a scattered order, in which prefetches of what is written next mean nothing.
 template <int E, bool kWhole, class Place>
 HWY_NOINLINE void scattered_along_columns(const Place& first, Byte* to, std::int64_t columns,
                                           std::int64_t stride) {
   constexpr std::int64_t kN = kLineColumns<E>;
-  in_steps<kN>(columns, Turns::scattered, [&](std::int64_t a) HWY_ATTR {
+  in_steps<kN>(columns, StepOrder::scattered, [&](std::int64_t a) HWY_ATTR {
     Place from = first;
     from.skip_columns(a * E);
     fill_lines<E, Writing::plain, kWhole>(from, to + a * stride, stride);
   });
 }
 
-/// In this order; prefetches of what is written next go with the straight one.
+/// The same in either order.
 template <int E, Writing kWriting, bool kWhole, class Place>
 void along_columns(const Place& first, Byte* to, std::int64_t columns, std::int64_t stride,
-                   Turns turns) {
-  if (kWriting == Writing::plain && turns == Turns::scattered)
-    return scattered_along_columns<E, kWhole>(first, to, columns, stride);
-  along_columns<E, kWriting, kWhole>(first, to, columns, stride);
+                   StepOrder order) {
+  order == StepOrder::scattered ? scattered_along_columns<E, kWhole>(first, to, columns, stride)
+                                : along_columns<E, kWriting, kWhole>(first, to, columns, stride);
 }
 
 /// The same to columns at any place, from byte `offset` of them on. As many lines from `ahead` on
@@ -94,7 +93,7 @@ template <int E, bool kWhole, class Place>
 HWY_NOINLINE void scattered_along_rows(const Place& first, Byte* to, std::int64_t rows,
                                        std::int64_t stride) {
   constexpr std::int64_t kN = kLineRows<E>;
-  in_steps<kN>(rows, Turns::scattered, [&](std::int64_t b) HWY_ATTR {
+  in_steps<kN>(rows, StepOrder::scattered, [&](std::int64_t b) HWY_ATTR {
     Place from = first;
     from.skip_rows(b);
     fill_lines<E, Writing::plain, kWhole>(from, to + b * E, stride);
@@ -102,14 +101,17 @@ HWY_NOINLINE void scattered_along_rows(const Place& first, Byte* to, std::int64_
 }
 
 template <int E, Writing kWriting, bool kWhole, class Place>
-void along_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride, Turns turns) {
+void along_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride,
+                StepOrder order) {
 #if HWY_TARGET <= HWY_AVX3
-  if constexpr (kBlocks == 4 && E == 1)
-    return half_squares<E, kWriting>(first, to, rows, stride, turns);
+  constexpr bool kBytes = kBlocks == 4 && E == 1;
+  if constexpr (kBytes) squares_of_bytes<kWriting>(first, to, rows, stride, order);
+#else
+  constexpr bool kBytes = false;
 #endif
-  if (kWriting == Writing::plain && turns == Turns::scattered)
-    return scattered_along_rows<E, kWhole>(first, to, rows, stride);
-  along_rows<E, kWriting, kWhole>(first, to, rows, stride);
+  if constexpr (!kBytes)
+    order == StepOrder::scattered ? scattered_along_rows<E, kWhole>(first, to, rows, stride)
+                                  : along_rows<E, kWriting, kWhole>(first, to, rows, stride);
 }
 
 /// All rows and columns, along the diagonals of squares: lines at equal places of many rows, or of
@@ -150,7 +152,8 @@ HWY_NOINLINE void by_runs(const TransposeBlock& t) {
       const std::int64_t a = std::min(next_a, t.na - kColumns), columns = std::min(most, t.na - a);
       in_steps<kN>(rows, [&](std::int64_t i) HWY_ATTR {
         const EvenPlace<16 / E> from{t.rows[0] + (b + i) * t.row_stride + a * E, t.row_stride};
-        along_columns<E, Writing::plain, E >= 4>(from, buffer + i * E, columns, kPitch, t.turns());
+        along_columns<E, Writing::plain, E >= 4>(from, buffer + i * E, columns, kPitch,
+                                                 t.order_of_squares());
       });
       Byte* to = t.cols[0] + a * stride + b * E;
       const Byte* made = buffer;
@@ -185,7 +188,7 @@ HWY_NOINLINE void rest_of_rows(Place from, Byte* to, std::int64_t stride) {
 /// All rows of as many columns as a square has, in squares and, where few are left, tiles.
 template <int E, Writing kWriting, bool kWhole, class Place>
 void all_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride,
-              Turns turns = Turns::straight) {
+              StepOrder order) {
   constexpr std::int64_t kTile = 16 / E;
   const std::int64_t rest = kBlocks == 4 ? rows % kLineRows<E> : 0;
   const auto tiles = [&](auto blocks) HWY_ATTR {
@@ -195,7 +198,7 @@ void all_rows(const Place& first, Byte* to, std::int64_t rows, std::int64_t stri
     rest_of_rows<E, blocks(), kWriting>(from, to + (rows - kRows) * E, stride);
   };
   along_rows<E, kWriting, kWhole>(first, to, 2 * rest <= kLineRows<E> ? rows - rest : rows, stride,
-                                  turns);
+                                  order);
   if (rest == 0 || 2 * rest > kLineRows<E>) return;
   if (rest <= kTile) return tiles(std::integral_constant<int, 1>());
   tiles(std::integral_constant<int, std::min(kBlocks, 2)>());
@@ -231,10 +234,12 @@ inline bool for_panels(const TransposeBlock& t) {
 }
 
 /// Whether a few rows are walked to the last column before the next: rows are farther apart than
-/// columns. Not where lines of a few columns crowd the L1, nor where columns begin within lines
-/// and there are few rows, which would leave each of those lines for the next to go over again.
+/// columns. Not where lines of a few columns crowd the L1, nor where columns begin within lines,
+/// each of which would be gone over again with the next rows, unless rows are so many that reading
+/// a line of each costs more.
 inline bool rows_first(const TransposeBlock& t) {
-  const std::int64_t few = t.walk == Walk::panels ? kFewRows : 16 * t.tuning->streams;
+  constexpr std::int64_t kRowsOfStream = 16;
+  const std::int64_t few = t.walk == Walk::panels ? kFewRows : kRowsOfStream * t.tuning->streams;
   const bool far = t.row_stride == 0 ? t.col_stride <= kNear : t.row_stride > t.col_stride;
   return far && (t.col_stride % kLine == 0 || t.nb > few) &&
          !few_crowd(t.tuning->caches, t.col_stride);
@@ -261,7 +266,7 @@ template <int E, Writing kWriting, bool kWhole, class Place>
 void panels(const TransposeBlock& t, const Place& first) {
   constexpr std::int64_t kRows = kLineRows<E>, kColumns = kLineColumns<E>;
   const std::int64_t na = t.na, nb = t.nb, stride = t.col_stride;
-  const Turns turns = t.turns();
+  const StepOrder order = t.order_of_squares();
   Byte* const columns = t.cols[0];
   const auto at = [&](std::int64_t a, std::int64_t b) HWY_ATTR {
     Place place = first;
@@ -272,7 +277,7 @@ void panels(const TransposeBlock& t, const Place& first) {
   if (rows_first(t)) {
     for (std::int64_t next = 0; next < nb; next += kRows) {
       const std::int64_t b = std::min(next, nb - kRows);
-      along_columns<E, kWriting, kWhole>(at(0, b), columns + b * E, na, stride, turns);
+      along_columns<E, kWriting, kWhole>(at(0, b), columns + b * E, na, stride, order);
     }
     return;
   }
@@ -284,8 +289,8 @@ void panels(const TransposeBlock& t, const Place& first) {
     for (std::int64_t column = 0; column < in_squares; column += kColumns) {
       const std::int64_t a = std::min(column, na - kColumns);
       Byte* const to = columns + a * stride + b * E;
-      most == nb ? all_rows<E, kWriting, kWhole>(at(a, b), to, rows, stride, turns)
-                 : along_rows<E, kWriting, kWhole>(at(a, b), to, rows, stride, turns);
+      most == nb ? all_rows<E, kWriting, kWhole>(at(a, b), to, rows, stride, order)
+                 : along_rows<E, kWriting, kWhole>(at(a, b), to, rows, stride, order);
     }
     if constexpr (Place::kEven && kBlocks == 4) {
       if (in_squares == na) continue;
@@ -317,8 +322,9 @@ HWY_NOINLINE std::int64_t spare_columns(const TransposeBlock& t) {
   const std::int64_t room = t.src_end - first.first - kLineColumns<E> * E,
                      safe = room < 0 ? 0 : std::min(t.nb, room / distance + 1),
                      rows = safe / kLineRows<E> * kLineRows<E>;
-  if (E == 1 && rows > 0) {
-    half_squares<E, kWriting, true>(first, to, rows, stride, t.turns(), na);
+  if (rows == 0) return 0;
+  if constexpr (E == 1) {
+    squares_of_bytes<kWriting, true>(first, to, rows, stride, t.order_of_squares(), na);
   } else {
     in_steps<kLineRows<E> >(rows, [&](std::int64_t b) HWY_ATTR {
       EvenPlace<16 / E> from = first;

@@ -352,7 +352,7 @@ void join_pixels(const JoinRun& run) {
         if (at < n) Of::store_first(v, to + at * kPixel, kN * (n - at));
       });
     } else {
-      in_steps<kStep>(n, run.turns, [&](std::int64_t at) HWY_ATTR {
+      in_steps<kStep>(n, run.order, [&](std::int64_t at) HWY_ATTR {
         if (ahead) prefetch_pixels(to, at * kPixel, kStep * kPixel, bytes, next);
         HWY_UNROLL(4)
         for (int i = 0; i < kN; ++i) x[i] = Of::load(rows[i] + offset + at * Of::kSource);
@@ -386,7 +386,7 @@ void part_pixels_as(const PartRun& run) {
       order(x, [&](__m512i v, std::int64_t row)
                    HWY_ATTR { Of::store_first(v, rows[row] + offset, n); });
     } else {
-      in_steps<kStep>(n, run.turns, [&](std::int64_t at) HWY_ATTR {
+      in_steps<kStep>(n, run.order, [&](std::int64_t at) HWY_ATTR {
         HWY_UNROLL(4)
         for (int i = 0; i < kN; ++i) x[i] = Of::load(from + (at + i * kPixels) * kPixel);
         order(x, [&](__m512i v, std::int64_t row) HWY_ATTR {

@@ -8,7 +8,6 @@
 #endif
 
 #include <algorithm>
-#include <type_traits>
 
 #include "base/checked.h"
 #include "convert/kernels_columns-inl.h"
@@ -213,12 +212,12 @@ HWY_INLINE void in_steps(std::int64_t n, const F& f) {
   if (i < n) f(n - kN);
 }
 
-/// The same in any order.
+/// The same in either order.
 template <std::int64_t kN, class F>
-HWY_INLINE void in_steps(std::int64_t n, Turns turns, const F& f) {
-  if (turns == Turns::straight) return in_steps<kN>(n, f);
+HWY_INLINE void in_steps(std::int64_t n, StepOrder order, const F& f) {
+  if (order == StepOrder::straight) return in_steps<kN>(n, f);
   const std::int64_t steps = ceil_div(n, kN);
-  for (std::int64_t i = 0; i < steps; ++i) f(std::min(in_turn(turns, i, steps) * kN, n - kN));
+  for (std::int64_t i = 0; i < steps; ++i) f(std::min(step_at(order, i, steps) * kN, n - kN));
 }
 
 /// Rows and columns of what is moved at once, so that lines of the destination are filled.
@@ -279,19 +278,21 @@ HWY_INLINE void fill_lines(Place from, Byte* to, std::int64_t stride) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-/// As many columns as a half square has, each to the last row; the last step overlaps the one
-/// before where it must. The first half of each is loaded while the one before is stored. `kSpare`:
-/// columns from `columns` on are thrown away, as half_square does.
-template <int E, Writing kWriting, bool kSpare = false, class Place>
-HWY_NOINLINE void half_squares(const Place& first, Byte* to, std::int64_t rows, std::int64_t stride,
-                               Turns turns, std::int64_t columns = kLineColumns<E>) {
-  constexpr int kL = 16 / E;
+/// As many columns of bytes as a half square has, each to the last row; `rows` are those of a
+/// square at least, and the square at the end overlaps another where it must. The first half of
+/// each is loaded while the one before is stored. `kSpare`: columns from `columns` on are thrown
+/// away, as half_square does.
+template <Writing kWriting, bool kSpare = false, class Place>
+HWY_NOINLINE void squares_of_bytes(const Place& first, Byte* to, std::int64_t rows,
+                                   std::int64_t stride, StepOrder order,
+                                   std::int64_t columns = kLineColumns<1>) {
+  constexpr int E = 1, kL = 16;
   constexpr std::int64_t kN = kLineRows<E>;
   const TileTag<E, kBlocks> d;
   using V = hn::Vec<TileTag<E, kBlocks> >;
   V x[kL], y[kL];
   const std::int64_t n = ceil_div(rows, kN);
-  const auto row = [&](std::int64_t i) { return std::min(in_turn(turns, i, n) * kN, rows - kN); };
+  const auto row = [&](std::int64_t i) { return std::min(step_at(order, i, n) * kN, rows - kN); };
   std::int64_t b = row(0);
   Place from = first;
   from.skip_rows(b);

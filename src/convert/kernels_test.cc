@@ -266,10 +266,10 @@ TEST(ConvertKernels, BytesOfAnyNumberOfChannels) {
 }
 
 TEST(ConvertKernels, EachStepIsTakenOnceInAnyOrder) {
-  for (const Turns turns : {Turns::straight, Turns::scattered}) {
+  for (const StepOrder order : {StepOrder::straight, StepOrder::scattered}) {
     for (std::int64_t n = 0; n < 40; ++n) {
       std::set<std::int64_t> taken;
-      for (std::int64_t i = 0; i < n; ++i) taken.insert(in_turn(turns, i, n));
+      for (std::int64_t i = 0; i < n; ++i) taken.insert(step_at(order, i, n));
       EXPECT_EQ(static_cast<std::int64_t>(taken.size()), n);
       if (n == 0) continue;
       EXPECT_EQ(*taken.begin(), 0);
@@ -277,10 +277,13 @@ TEST(ConvertKernels, EachStepIsTakenOnceInAnyOrder) {
     }
   }
   // No distance twice in a row.
-  const auto distance = [](std::int64_t i) {
-    return in_turn(Turns::scattered, i, 64) - in_turn(Turns::scattered, i - 1, 64);
-  };
-  for (std::int64_t i = 2; i < 64; ++i) EXPECT_NE(distance(i), distance(i - 1)) << i;
+  for (std::int64_t n = 0; n < 40; ++n) {
+    const auto distance = [&](std::int64_t i) {
+      return step_at(StepOrder::scattered, i, n) - step_at(StepOrder::scattered, i - 1, n);
+    };
+    for (std::int64_t i = 2; i < n; ++i)
+      EXPECT_NE(distance(i), distance(i - 1)) << i << " of " << n;
+  }
 }
 
 TEST(ConvertKernels, ScatteredStepsGiveTheSameBytes) {
@@ -291,36 +294,44 @@ TEST(ConvertKernels, ScatteredStepsGiveTheSameBytes) {
   constexpr std::pair<DType, DType> kTypes[] = {{DType::u8, DType::u8},   {DType::f16, DType::f16},
                                                 {DType::f32, DType::f32}, {DType::f64, DType::f64},
                                                 {DType::f16, DType::f32}, {DType::f32, DType::f16}};
-  int scattered = 0;
-  for (const auto& [from, to] : kPairs) {
-    for (const auto& [source, result] : kTypes) {
-      for (const std::int64_t channels : {29, 64, 72, 130, 192}) {
-        for (const std::int64_t pixels : {64, 97, 225, 290}) {
-          const Shape shape("nchw", {1, channels, 1, pixels});
-          const Mapping src(Layout::parse(from), shape, dtype_bytes(source)),
-              dst(Layout::parse(to), shape, dtype_bytes(result));
-          Guarded in(src.bytes(), true), got(dst.bytes(), true);
-          std::vector<unsigned char> want(dst.bytes());
-          fill(in.bytes());
-          convert_by_oracle(source, src, in.data(), result, dst, want.data());
-          Options options;
-          static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
-          options.tuning.caches = {.l2 = 1 << 24};
-          const Program move(source, src, result, dst, {}, options);
-          move.run(in.data(), got.data(), nullptr);
-          ASSERT_TRUE(std::equal(want.begin(), want.end(), got.data()))
-              << from << " to " << to << ", " << shape.text() << ", " << dtype_name(source)
-              << " to " << dtype_name(result);
-          scattered += move.explain().find("scattered") != std::string::npos;
-          // Not where the L2 does not hold all.
-          options.tuning.caches = {.l2 = 1 << 10};
-          const std::string beyond = Program(source, src, result, dst, {}, options).explain();
-          EXPECT_EQ(beyond.find("scattered"), std::string::npos) << beyond;
+  for (const std::int64_t target : instruction_sets()) {
+    use_instruction_set(target);
+    int scattered = 0;
+    for (const auto& [from, to] : kPairs) {
+      for (const auto& [source, result] : kTypes) {
+        for (const std::int64_t channels : {29, 64, 72, 192}) {
+          for (const std::int64_t pixels : {97, 225, 290}) {
+            const Shape shape("nchw", {1, channels, 1, pixels});
+            const Mapping src(Layout::parse(from), shape, dtype_bytes(source)),
+                dst(Layout::parse(to), shape, dtype_bytes(result));
+            Guarded in(src.bytes(), true), got(dst.bytes(), true);
+            std::vector<unsigned char> want(dst.bytes());
+            fill(in.bytes());
+            convert_by_oracle(source, src, in.data(), result, dst, want.data());
+            Options options;
+            static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
+            options.tuning.caches = {.l2 = 1 << 24};
+            const Program move(source, src, result, dst, {}, options);
+            move.run(in.data(), got.data(), nullptr);
+            ASSERT_TRUE(std::equal(want.begin(), want.end(), got.data()))
+                << from << " to " << to << ", " << shape.text() << ", " << dtype_name(source)
+                << " to " << dtype_name(result) << ", instruction set " << target;
+            scattered += move.explain().find("scattered") != std::string::npos;
+            // Neither where the L2 does not hold all nor where lines are asked for.
+            options.tuning.caches = {.l2 = 1 << 10};
+            const std::string beyond = Program(source, src, result, dst, {}, options).explain();
+            EXPECT_EQ(beyond.find("scattered"), std::string::npos) << beyond;
+            options.tuning.caches = {.l2 = 1 << 24};
+            options.tuning.prefetch_for_write = true;
+            const std::string ahead = Program(source, src, result, dst, {}, options).explain();
+            EXPECT_EQ(ahead.find("scattered"), std::string::npos) << ahead;
+          }
         }
       }
     }
+    EXPECT_EQ(scattered > 0, kernels().vectors_are_lines()) << target;
   }
-  EXPECT_GT(scattered, 100);
+  use_instruction_set(0);
 }
 
 TEST(ConversionTuning, IsSetForNewConversions) {

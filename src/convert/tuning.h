@@ -29,10 +29,11 @@ struct Tuning : ConversionTuning {
   /// sign: it does where vectors of 64 bytes have one port for shuffles, which takes it twice.
   bool cheap_two_sources() const noexcept { return streams > 0; }
 
-  /// Whether steps within the L2 are taken in an order in which no load goes on by the same
-  /// distance as before: likewise, where hardware prefetchers that see such distances cost more of
-  /// the L2's bandwidth than they save.
-  bool scatters() const noexcept { return streams > 0; }
+  /// Whether steps are taken in an order in which no load or store goes on by the distance that it
+  /// went on by before, where prefetchers are not needed: hardware that sees such distances fetches
+  /// lines of the L2 that are on their way already, and halves its bandwidth (docs/performance.md).
+  /// Prefetches for write ask for what the next step in order writes.
+  bool scatters() const noexcept { return streams > 0 && !prefetch_for_write; }
 };
 
 /// What new conversions use.

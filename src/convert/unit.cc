@@ -262,13 +262,14 @@ void UnitRunner::transpose_block() noexcept {
 void UnitRunner::move_pixels(std::int64_t next_is, std::int64_t next_os) noexcept {
   const std::int64_t times = job_.across.n;
   const bool ahead = block_.tuning->prefetch_for_write;
-  const Turns turns = is_cast_ ? block_.turns() : turns_of_few(block_.size, *block_.tuning);
+  // Casts, which take longer than lines from the L3, gain nothing there.
+  const StepOrder order = is_cast_ ? block_.order_of_squares() : block_.order_of_few();
   if (job_.move == UnitMove::join) {
-    JoinRun run{{}, block_.column(0), block_.na, times, next_is, next_os, ahead, turns};
+    JoinRun run{{}, block_.column(0), block_.na, times, next_is, next_os, ahead, order};
     for (std::int64_t b = 0; b < job_.b.n; ++b) run.rows[b] = block_.row(b);
     job_.joins.join(run);
   } else {
-    PartRun run{{}, block_.row(0), block_.nb, times, next_os, next_is, ahead, turns};
+    PartRun run{{}, block_.row(0), block_.nb, times, next_os, next_is, ahead, order};
     for (std::int64_t a = 0; a < job_.a.n; ++a) run.rows[a] = block_.column(a);
     job_.joins.part(run);
   }
