@@ -102,9 +102,7 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
       dst_dtype_(dst_dtype) {
   set_map(map, src, dst);
   const auto large_from = static_cast<std::size_t>(2 * tuning_.caches.l2);
-  const auto much_of_l3 = static_cast<std::size_t>(tuning_.caches.l3 / 4);
-  size_ = dst_size_ >= std::max(much_of_l3, large_from) ? Size::huge
-          : dst_size_ >= large_from                     ? Size::large
+  size_ = dst_size_ >= large_from ? Size::large
           : dst_size_ + static_cast<std::size_t>(src_size_) >
                   static_cast<std::size_t>(tuning_.caches.l2)
               ? Size::small
@@ -489,7 +487,7 @@ std::string Program::explain() const {
                   !goes_by_buffer(job.walk) && tuning_.prefetch_for_write
                       ? ", lines asked for before they are written"
                       : "",
-                  walks_squares(job) && order_of_squares(size_, tuning_) == StepOrder::scattered
+                  walks_squares(job) && order_of_steps(size_, tuning_) == StepOrder::scattered
                       ? ", in scattered steps, for the L2 cache holds all"
                       : "");
     }
@@ -505,7 +503,7 @@ std::string Program::explain() const {
     out += "\n";
   }
   if (nests_ > kKept) out += text("and ", nests_ - kKept, " parts more\n");
-  if (size_ >= Size::large) out += "the result is at least twice the L2 cache of a core\n";
+  if (size_ == Size::large) out += "the result is at least twice the L2 cache of a core\n";
   return out;
 }
 

@@ -58,9 +58,8 @@ inline constexpr int kLeastOfBypass = 4;
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 
-/// Of a tensor: in the L2 cache together with its source, in it, beyond it, or a quarter of the L3
-/// and more.
-enum class Size : std::uint8_t { tiny, small, large, huge };
+/// Of a tensor: in the L2 cache together with its source, in it, or beyond it.
+enum class Size : std::uint8_t { tiny, small, large };
 
 /// In which order a kernel takes its steps: digit k, from the lowest, is the step of each four that
 /// is taken as the k-th.
@@ -81,16 +80,9 @@ constexpr std::int64_t step_at(StepOrder order, std::int64_t i, std::int64_t n) 
   return first + ((digits >> (4 * place)) & 3);
 }
 
-/// Of squares of many rows and columns, for a destination of this size. Beyond the L2 prefetchers
-/// are needed to bring lines.
-inline StepOrder order_of_squares(Size size, const Tuning& tuning) {
+/// The order for a destination of this size: beyond the L2 prefetchers are needed to bring lines.
+inline StepOrder order_of_steps(Size size, const Tuning& tuning) {
   return size == Size::tiny && tuning.scatters() ? StepOrder::scattered : StepOrder::straight;
-}
-
-/// Of steps along few rows or columns, whose four lines next to each other come from the L3 as fast
-/// in any order; from memory they do not.
-inline StepOrder order_of_few(Size size, const Tuning& tuning) {
-  return size < Size::huge && tuning.scatters() ? StepOrder::scattered : StepOrder::straight;
 }
 
 /// In which order a transposition in tiles or squares walks its blocks.
@@ -128,9 +120,7 @@ struct TransposeBlock {
     return row_stride != 0 ? rows[0] + b * row_stride : rows[b] + row_offset;
   }
 
-  StepOrder order_of_squares() const { return conversion::order_of_squares(size, *tuning); }
-
-  StepOrder order_of_few() const { return conversion::order_of_few(size, *tuning); }
+  StepOrder order_of_steps() const { return conversion::order_of_steps(size, *tuning); }
 
   Byte* column(std::int64_t a) const {
     return col_stride != 0 ? cols[0] + a * col_stride : cols[a] + col_offset;

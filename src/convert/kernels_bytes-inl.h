@@ -123,7 +123,7 @@ HWY_INLINE __m512i load_once(const Byte* p) {
 template <int kN>
 StepOrder order_of_registers(const TransposeBlock& t) {
   constexpr int kLeast = 6;
-  return kN < kLeast ? StepOrder::straight : t.order_of_few();
+  return kN < kLeast ? StepOrder::straight : t.order_of_steps();
 }
 
 /// kN rows whose columns follow each other without a gap.

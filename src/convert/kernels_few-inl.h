@@ -41,7 +41,7 @@ void interleave(const TransposeBlock& t) {
     if constexpr (kRows == 4) hn::StoreInterleaved4(row(0), row(1), row(2), row(3), d, to);
   };
   // Bytes, and three rows, gain nothing by another order.
-  E > 1 && kRows != 3 ? in_steps<kVector<E> >(t.na, t.order_of_few(), move)
+  E > 1 && kRows != 3 ? in_steps<kVector<E> >(t.na, t.order_of_steps(), move)
                       : in_steps<kVector<E> >(t.na, move);
 }
 

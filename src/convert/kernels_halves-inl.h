@@ -204,7 +204,7 @@ void cast_bands(const TransposeBlock& t, std::int64_t a, std::int64_t na) {
   const auto band = [&](std::int64_t b, auto blocks, auto writing) HWY_ATTR {
     cast_band<kFrom, kTo, writing(), blocks()>(t.row(b) + a * kSource, t.row_stride,
                                                t.column(a) + b * kResult, t.col_stride, na,
-                                               t.order_of_squares());
+                                               t.order_of_steps());
   };
   constexpr std::integral_constant<int, kB> whole;
   constexpr std::integral_constant<Writing, kWriting> ahead;

@@ -139,7 +139,7 @@ void join_lanes_as(const TransposeBlock& t) {
   for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
   Byte* const first = t.column(0);
   const bool ahead = t.tuning->prefetch_for_write;
-  in_steps<kCount>(t.na, t.order_of_few(), [&](std::int64_t a) HWY_ATTR {
+  in_steps<kCount>(t.na, t.order_of_steps(), [&](std::int64_t a) HWY_ATTR {
     Byte* const to = first + a * kN * E;
     if (ahead) prefetch_ahead(to, kN * 64);
     __m512i x[kN], y[kN];
@@ -179,7 +179,7 @@ void part_lanes(const TransposeBlock& t) {
   for (int k = 0; k < kN; ++k) to[k] = t.column(k);
   const Byte* const first = t.row(0);
   const bool ahead = t.tuning->prefetch_for_write;
-  in_steps<kCount>(t.nb, t.order_of_few(), [&](std::int64_t b) HWY_ATTR {
+  in_steps<kCount>(t.nb, t.order_of_steps(), [&](std::int64_t b) HWY_ATTR {
     const Byte* const from = first + b * kN * E;
     __m512i x[kN], y[kN];
     HWY_UNROLL(16)
@@ -212,7 +212,7 @@ inline void join_whole_blocks(const TransposeBlock& t) {
                 high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   const Byte *const first = t.row(0), *const second = t.row(1);
   Byte* const column = t.cols[0];
-  in_steps<4>(t.na, t.order_of_few(), [&](std::int64_t a) HWY_ATTR {
+  in_steps<4>(t.na, t.order_of_steps(), [&](std::int64_t a) HWY_ATTR {
     const __m512i x = _mm512_loadu_si512(first + a * 16), y = _mm512_loadu_si512(second + a * 16);
     Byte* const to = column + a * 32;
     _mm512_storeu_si512(to, _mm512_permutex2var_epi64(x, low, y));
@@ -225,7 +225,7 @@ template <bool kPieces>
 void part_blocks_as(const TransposeBlock& t) {
   Byte *const first = t.column(0), *const second = t.column(1);
   const Byte* const row = t.row(0);
-  in_steps<4>(t.nb, t.order_of_few(), [&](std::int64_t b) HWY_ATTR {
+  in_steps<4>(t.nb, t.order_of_steps(), [&](std::int64_t b) HWY_ATTR {
     const Byte* const from = row + b * 32;
     __m512i x, y;
     if constexpr (kPieces) {
@@ -254,12 +254,12 @@ void join_squares_as(const TransposeBlock& t) {
   Byte* const to = t.column(0);
   if (kBlocks == 4 && t.tuning->streams > 0) {
     const EvenPlace<16 / E> from{t.row(0), t.row_stride};
-    return along_columns<E, kWriting, false>(from, to, t.na, kColumn, t.order_of_squares());
+    return along_columns<E, kWriting, false>(from, to, t.na, kColumn, t.order_of_steps());
   }
   const Byte* rows[kN];
   for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
   const bool ahead = kWriting == Writing::plain && t.tuning->prefetch_for_write;
-  in_steps<kN>(t.na, t.order_of_squares(), [&](std::int64_t a) HWY_ATTR {
+  in_steps<kN>(t.na, t.order_of_steps(), [&](std::int64_t a) HWY_ATTR {
     if (ahead) prefetch_ahead(to + a * kColumn, kN * kColumn);
     square<E, kWriting>(AnyRows<16 / E>{rows, a * E}, to + a * kColumn, kColumn);
   });
@@ -280,7 +280,7 @@ void join_pieces_as(const TransposeBlock& t) {
   const Byte* rows[kRows];
   for (int k = 0; k < kRows; ++k) rows[k] = t.row(k);
   Byte* const first = t.column(0);
-  in_steps<2>(t.na, t.order_of_few(), [&](std::int64_t a) HWY_ATTR {
+  in_steps<2>(t.na, t.order_of_steps(), [&](std::int64_t a) HWY_ATTR {
     Byte* const to = first + a * kRows * 16;
     const auto one = [&](int row, int column) HWY_ATTR {
       return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[row] + (a + column) * 16));
@@ -321,7 +321,7 @@ void part_squares_as(const TransposeBlock& t) {
   const std::int64_t stride = t.col_stride;
   const Byte* const from = t.row(0);
   Byte* const to = t.column(0);
-  in_steps<kN>(t.nb, t.order_of_few(), [&](std::int64_t b) HWY_ATTR {
+  in_steps<kN>(t.nb, t.order_of_steps(), [&](std::int64_t b) HWY_ATTR {
     square_of_lines<E, kWriting>(DenseRows<16 / E, kRow>{from + b * kRow}, to + b * E, stride);
   });
 }
@@ -334,7 +334,7 @@ void part_pieces_as(const TransposeBlock& t) {
   const Byte* const first = t.row(0);
   Byte* to[4];
   for (int k = 0; k < 4; ++k) to[k] = t.column(k);
-  in_steps<4>(t.nb, t.order_of_few(), [&](std::int64_t b) HWY_ATTR {
+  in_steps<4>(t.nb, t.order_of_steps(), [&](std::int64_t b) HWY_ATTR {
     const auto one = [&](int row, int column) HWY_ATTR {
       return _mm_loadu_si128(reinterpret_cast<const __m128i*>(first + (b + row) * 64) + column);
     };

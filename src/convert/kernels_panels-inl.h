@@ -153,7 +153,7 @@ HWY_NOINLINE void by_runs(const TransposeBlock& t) {
       in_steps<kN>(rows, [&](std::int64_t i) HWY_ATTR {
         const EvenPlace<16 / E> from{t.rows[0] + (b + i) * t.row_stride + a * E, t.row_stride};
         along_columns<E, Writing::plain, E >= 4>(from, buffer + i * E, columns, kPitch,
-                                                 t.order_of_squares());
+                                                 t.order_of_steps());
       });
       Byte* to = t.cols[0] + a * stride + b * E;
       const Byte* made = buffer;
@@ -266,7 +266,7 @@ template <int E, Writing kWriting, bool kWhole, class Place>
 void panels(const TransposeBlock& t, const Place& first) {
   constexpr std::int64_t kRows = kLineRows<E>, kColumns = kLineColumns<E>;
   const std::int64_t na = t.na, nb = t.nb, stride = t.col_stride;
-  const StepOrder order = t.order_of_squares();
+  const StepOrder order = t.order_of_steps();
   Byte* const columns = t.cols[0];
   const auto at = [&](std::int64_t a, std::int64_t b) HWY_ATTR {
     Place place = first;
@@ -324,7 +324,7 @@ HWY_NOINLINE std::int64_t spare_columns(const TransposeBlock& t) {
                      rows = safe / kLineRows<E> * kLineRows<E>;
   if (rows == 0) return 0;
   if constexpr (E == 1) {
-    squares_of_bytes<kWriting, true>(first, to, rows, stride, t.order_of_squares(), na);
+    squares_of_bytes<kWriting, true>(first, to, rows, stride, t.order_of_steps(), na);
   } else {
     in_steps<kLineRows<E> >(rows, [&](std::int64_t b) HWY_ATTR {
       EvenPlace<16 / E> from = first;

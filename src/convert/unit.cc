@@ -262,8 +262,7 @@ void UnitRunner::transpose_block() noexcept {
 void UnitRunner::move_pixels(std::int64_t next_is, std::int64_t next_os) noexcept {
   const std::int64_t times = job_.across.n;
   const bool ahead = block_.tuning->prefetch_for_write;
-  // Casts, which take longer than lines from the L3, gain nothing there.
-  const StepOrder order = is_cast_ ? block_.order_of_squares() : block_.order_of_few();
+  const StepOrder order = block_.order_of_steps();
   if (job_.move == UnitMove::join) {
     JoinRun run{{}, block_.column(0), block_.na, times, next_is, next_os, ahead, order};
     for (std::int64_t b = 0; b < job_.b.n; ++b) run.rows[b] = block_.row(b);
