@@ -28,8 +28,8 @@ struct ConversionTuning {
   /// Lines are asked for ahead of the stores that fill them; without streams, they always are.
   bool prefetch_for_write = false;
   /// How many rows, or columns, that are far from each other the hardware's prefetchers follow:
-  /// as many as fill a line are walked at once to the end of a block, but all of them where a line
-  /// would be met twice and they are fewer than 16 times as many; 0: all of the block, but for rows
+  /// as many as fill a line are walked at once to the end of a block, but all of them, up to 16
+  /// times as many as these, where a line would be met twice; 0: all of the block, but for rows
   /// whose lines crowd the L2.
   int streams = 0;
   /// Beyond L2, non-temporal stores are faster than stores to the caches. Transpositions then use
