@@ -36,12 +36,12 @@ bool is_whole(const Job& job) noexcept { return job.a.valid == job.a.n && job.b.
 
 /// Whether a few rows or columns are walked together, each of their lines once; `panels`: those of
 /// a line or less are.
-bool one_pass(const Job& job, bool panels) noexcept {
+bool one_pass(const Job& job, bool panels, const Tuning& tuning) noexcept {
   constexpr std::int64_t kTile = 16;  // bytes of a row
   if (std::min(job.a.n, job.b.n) * job.dst_bytes > kLine) return false;
   const auto [rows, columns] = distances(job);
   return panels || job.a.n * job.src_bytes <= kTile ||
-         kernel_for(job.dst_bytes, job.a.n, job.b.n, rows, columns).number !=
+         kernel_for(job.dst_bytes, job.a.n, job.b.n, rows, columns, tuning).number !=
              TransposeKernel::Number::element;
 }
 
@@ -110,7 +110,7 @@ bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass,
   if (!(bypass == Bypass::all || (bypass == Bypass::wide && !few)) || element < kLeastOfBypass ||
       job.a.n < line || job.b.n % line != 0 || !is_whole(job) || rows == 0 || columns == 0 ||
       columns % kLine != 0 ||
-      kernel_for(job.dst_bytes, job.a.n, job.b.n, rows, columns).number !=
+      kernel_for(job.dst_bytes, job.a.n, job.b.n, rows, columns, tuning).number !=
           TransposeKernel::Number::element)
     return false;
   const std::int64_t most = most_of_panels(all) / element;
@@ -256,8 +256,9 @@ std::int64_t even_stride(const Chain& chain, std::int64_t Loop::*stride) noexcep
 
 const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
                                   std::int64_t row_stride, std::int64_t col_stride,
-                                  Walk walk) noexcept {
+                                  const Tuning& tuning, Walk walk) noexcept {
   TransposeBlock block{};
+  block.tuning = &tuning;
   block.walk = walk;
   block.na = na;
   block.nb = nb;
@@ -317,7 +318,7 @@ bool choose_transpose_blocks(Job& job, std::int64_t all, bool cast, Bypass bypas
   const Caches& caches = tuning.caches;
   const bool evicts = panels && copies_rows(job) &&
                       crowds(caches.l1_span(), caches.l1_ways, job.b.loops[0].is, job.b.n / 2);
-  if (!cast && job.walk != Walk::runs && one_pass(job, panels) && !evicts) {
+  if (!cast && job.walk != Walk::runs && one_pass(job, panels, tuning) && !evicts) {
     choose_blocks(job, 0, most_of_streams(all));
     even_blocks(job.a);
     even_blocks(job.b);

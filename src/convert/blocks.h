@@ -26,7 +26,7 @@ std::int64_t even_stride(const Chain& chain, std::int64_t Loop::*stride) noexcep
 /// Of elements of so many bytes, na columns of nb rows at such distances.
 const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
                                   std::int64_t row_stride, std::int64_t col_stride,
-                                  Walk walk = Walk::free) noexcept;
+                                  const Tuning& tuning, Walk walk = Walk::free) noexcept;
 
 /// Of what is transposed element by element, in tiles or one by one: a unit touches at most `most`
 /// bytes; rows are cast that are `cast_row` long, if not 0.

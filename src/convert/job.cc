@@ -212,24 +212,28 @@ bool choose_parts_of_columns(Job& job, Pool& pool, bool cast) noexcept {
 
 /// How many columns are made of rows with gaps behind them, where those that nobody reads cost less
 /// than a kernel without them; 0: not so.
-std::int64_t columns_with_gaps(int element, std::int64_t valid, const Loop& rows) noexcept {
+std::int64_t columns_with_gaps(int element, std::int64_t valid, const Loop& rows,
+                               const Tuning& tuning) noexcept {
   constexpr std::int64_t kMostColumns = 8, kPiece = 16;  // bytes that a tile takes of a row
   const std::int64_t columns = rows.is / element;
   if (rows.is % element != 0 || columns <= valid || columns > kMostColumns ||
       valid * element % kPiece == 0 || !std::has_single_bit(static_cast<std::uint64_t>(columns)))
     return 0;
-  const bool separate = kernel_for(element, columns, kPartsBytes / rows.is, rows.is, 0).number !=
-                        TransposeKernel::Number::element;
+  const bool separate =
+      kernel_for(element, columns, kPartsBytes / rows.is, rows.is, 0, tuning).number !=
+      TransposeKernel::Number::element;
   return separate ? columns : 0;
 }
 
 /// Short rows that follow each other without a gap in short parts are gathered in scratch memory;
 /// those with gaps stay where they are. `all` bytes are moved.
-bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, bool cast) noexcept {
+bool choose_parts_of_rows(Job& job, Pool& pool, std::int64_t all, bool cast,
+                          const Tuning& tuning) noexcept {
   if (job.a.valid < job.a.n || job.b.valid < job.b.n) return false;
-  const std::int64_t columns = cast || job.move != UnitMove::none
-                                   ? 0
-                                   : columns_with_gaps(job.src_bytes, job.a.n, job.b.loops[0]);
+  const std::int64_t columns =
+      cast || job.move != UnitMove::none
+          ? 0
+          : columns_with_gaps(job.src_bytes, job.a.n, job.b.loops[0], tuning);
   if (columns > 0) job.columns = columns;
   const std::int64_t rows =
       most_of_parts(job.columns * std::max(job.src_bytes, job.dst_bytes), cast);
@@ -272,14 +276,15 @@ JoinKernelsByRows uncast_joins(int element, Bypass bypass, const Tuning& tuning)
 
 /// Rows and pixels. So few pixels that a step of the kernel moves hardly more go by way of scratch
 /// memory, unless a block is one piece of memory on both sides.
-void choose_join(Job& job, Pool& pool, std::int64_t all) noexcept {
+void choose_join(Job& job, Pool& pool, std::int64_t all, const Tuning& tuning) noexcept {
   constexpr std::int64_t kPiece = 16;  // of a row, where vectors are short
   const bool join = job.move == UnitMove::join, dense = dense_rows(job) && dense_columns(job),
              few = join ? job.b.n * job.a.n * job.dst_bytes < 3 * kLine ||
                               job.a.n * job.src_bytes < kPiece
                         : job.b.n * std::min(job.src_bytes, job.dst_bytes) < kLine;
   if (few && !dense &&
-      (choose_parts_of_rows(job, pool, all, false) || choose_parts_of_columns(job, pool, false)))
+      (choose_parts_of_rows(job, pool, all, false, tuning) ||
+       choose_parts_of_columns(job, pool, false)))
     return;
   if (join) {
     const std::int64_t most = most_of_pixels(job, job.b.n, all),
@@ -308,7 +313,8 @@ void begin_transpose(Job& job, Pool& pool, int ia, int ib,
 
 /// Four or eight elements next to each other on both sides, cast alike, as one, if kernels move
 /// rows and pixels of such. False, and nothing is different, if not.
-bool choose_join_of_several(Job& job, Pool& pool, const CastMoves& moves) noexcept {
+bool choose_join_of_several(Job& job, Pool& pool, const CastMoves& moves,
+                            const Tuning& tuning) noexcept {
   Pool rest = pool;
   const int i = rest.find_destination(job.dst_bytes);
   if (i < 0) return false;
@@ -331,7 +337,7 @@ bool choose_join_of_several(Job& job, Pool& pool, const CastMoves& moves) noexce
     return false;
   }
   pool = rest;
-  choose_join(job, pool, all);
+  choose_join(job, pool, all, tuning);
   return true;
 }
 
@@ -340,8 +346,9 @@ void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
                       const Tuning& tuning) noexcept {
   const std::int64_t all = bytes_of(job, pool);
   begin_transpose(job, pool, ia, ib, joins);
-  if (job.move != UnitMove::none) return choose_join(job, pool, all);
-  if (choose_parts_of_rows(job, pool, all, cast) || choose_parts_of_columns(job, pool, cast))
+  if (job.move != UnitMove::none) return choose_join(job, pool, all, tuning);
+  if (choose_parts_of_rows(job, pool, all, cast, tuning) ||
+      choose_parts_of_columns(job, pool, cast))
     return;
   grow_destination(job.b, pool, job.dst_bytes, kLine);
   // No kernel is fast where columns, or rows, follow each other in parts only: blocks of those that
@@ -418,17 +425,17 @@ void choose_kind(Job& job, Pool& pool, bool alone, bool cast, const CastMoves& m
       ib >= 0 && !cast && pool.loops[ib].valid == 1 && pool.loops[ib].n * job.dst_bytes >= 16;
   if (job.fill || !linear || lone || (ia >= 0 && ia == ib)) {
     choose_copy(job, pool, ib, cast && !job.fill, moves.runs != nullptr, alone);
-  } else if (ib >= 0 && (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
-                                     columns_with_gaps(job.src_bytes, 1, pool.loops[ib]) > 0))) {
+  } else if (ib >= 0 &&
+             (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
+                          columns_with_gaps(job.src_bytes, 1, pool.loops[ib], tuning) > 0))) {
     choose_transpose(job, pool, ia, ib, cast, joins, bypass, tuning);
   } else {
     choose_strided(job, pool, ia, ib);
   }
 }
 
-/// The kernels of a whole unit, whose rows all have a source.
-void choose_kernels(Job& job, bool cast) noexcept {
-  const Kernels& table = kernels();
+/// The kernel of a whole unit that copies, whose rows all have a source; none that transposes.
+void choose_copy_kernel(Job& job) noexcept {
   job.copy_run = job.kind == Kind::strided ? job.dst_bytes : job.a.block * job.dst_bytes;
   const bool padded = job.kind == Kind::copy && job.a.block == job.a.n;
   job.copy_valid = padded ? job.a.valid * job.dst_bytes : job.copy_run;
@@ -439,9 +446,14 @@ void choose_kernels(Job& job, bool cast) noexcept {
   copy.across = job.copy_across;
   copy.last_run = job.last_run;
   copy.last_valid = job.last_valid;
-  job.copy = &choose(table, copy);
+  job.copy = &choose(kernels(), copy);
   job.transpose = nullptr;
   job.row_stride = job.col_stride = 0;
+}
+
+/// The kernels of a whole unit.
+void choose_kernels(Job& job, bool cast, const Tuning& tuning) noexcept {
+  choose_copy_kernel(job);
   if (job.kind != Kind::transpose) return;
   job.one_piece = job.a.block == job.a.n && is_one_piece(job.a, job.b.block * job.dst_bytes);
   const bool first = cast && job.src_bytes <= job.dst_bytes;  // into scratch, then cast
@@ -458,7 +470,7 @@ void choose_kernels(Job& job, bool cast) noexcept {
                    : gaps                        ? 0
                                                  : even_stride(job.a, &Loop::os);
   job.transpose = &kernel_for(first ? job.src_bytes : job.dst_bytes, job.columns, job.b.block,
-                              job.row_stride, job.col_stride, job.walk);
+                              job.row_stride, job.col_stride, tuning, job.walk);
 }
 
 }  // namespace
@@ -542,7 +554,7 @@ void choose_runs(Job& job, const Loop& run, const Loop& rows, const Pool& pool) 
   const std::int64_t row = run.n * job.dst_bytes * job.across.n;
   job.b.block = std::clamp<std::int64_t>(
       most_of_streams(bytes_of(job, pool) * rows.n * run.n) / row, 1, rows.n);
-  choose_kernels(job, false);
+  choose_copy_kernel(job);
   order_steps(job, pool);
 }
 
@@ -552,14 +564,14 @@ void make_job(const Nest& nest, bool alone, int src_bytes, int dst_bytes, bool c
   Pool pool(nest);
   const bool casts = cast && !nest.fill;
   if (!casts) widen_element(pool, out.fill, out.src_bytes, out.dst_bytes);
-  if (!casts || !choose_join_of_several(out, pool, moves))
+  if (!casts || !choose_join_of_several(out, pool, moves, tuning))
     choose_kind(out, pool, alone, cast, moves, bypass, tuning);
   if (casts && out.parts == Parts::none && out.move == UnitMove::none)
     choose_cast_move(out, pool, moves);
   // Pixels, and columns made in scratch memory, have no such stores.
   out.non_temporal = bypass >= Bypass::lines && out.kind == Kind::transpose &&
                      out.parts != Parts::columns && !moves_pixels(out.move);
-  choose_kernels(out, casts);
+  choose_kernels(out, casts, tuning);
   order_steps(out, pool);
 }
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstring>
 
-// Bytes gain by the instructions that come after the first AVX-512 (Highway's AVX3_DL), nothing
-// else does: this file alone is compiled for them, and of it what moves bytes.
+// Bytes and words gain by the instructions that come after the first AVX-512 (Highway's AVX3_DL),
+// nothing else does: this file alone is compiled for them, and of it what moves those.
 #ifndef HWY_COMPILE_ONLY_STATIC
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS HWY_SSSE3
@@ -37,7 +37,8 @@ namespace HWY_NAMESPACE {
 const Kernels* table() {
   static const Kernels kernels = [] {
     Kernels all = *N_AVX3::table();
-    all.transpose[0] = byte_rows();
+    all.transpose[0] = narrow_rows<1>();
+    all.transpose[1] = narrow_rows<2>();
     return all;
   }();
   return &kernels;
@@ -141,7 +142,7 @@ constexpr std::array<JoinKernelsByRows, 5> join_kernels() {
 
 const Kernels* table() {
   static const Kernels kernels = {
-      {byte_rows(), kTransposes<2>.span(), kTransposes<4>.span(), kTransposes<8>.span(),
+      {narrow_rows<1>(), narrow_rows<2>(), kTransposes<4>.span(), kTransposes<8>.span(),
        kTransposes<16>.span()},
       kCopies,
       kLeastOfSquares,

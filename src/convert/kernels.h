@@ -201,7 +201,7 @@ struct TransposeKernel {
 
   std::string_view name;  ///< as Conversion::kernel() prints it, with a number behind it
   Number number;          ///< the element's bytes, or how many rows or columns
-  bool (*fits)(const TransposeBlock&);  ///< looks at extents and distances alone
+  bool (*fits)(const TransposeBlock&);  ///< looks at extents, distances, walk and tuning alone
   void (*run)(const TransposeBlock&);
 };
 

@@ -19,6 +19,8 @@
 #include "convert/kernels_copy-inl.h"
 #include "convert/kernels_few-inl.h"
 #include "convert/kernels_join-inl.h"
+#include "convert/kernels_pack-inl.h"
+#include "convert/kernels_ragged-inl.h"
 #include "convert/kernels_transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -215,102 +217,125 @@ inline constexpr Transposes<E> kTransposes;
 #define STOWAGE_AVX3_IS_FIRST ((HWY_TARGETS & HWY_AVX3) && HWY_STATIC_TARGET != HWY_AVX3)
 
 #if HWY_TARGET <= HWY_AVX3_DL
-/// The rows for bytes that come after those of byte_rows.
-inline std::span<const TransposeKernel> other_byte_rows() {
+/// The rows that come after those of narrow_rows.
+template <int E>
+std::span<const TransposeKernel> other_rows() {
 #if STOWAGE_AVX3_IS_FIRST
-  return N_AVX3::kTransposes<1>.span();  // the same code
+  return N_AVX3::kTransposes<E>.span();  // the same code
 #else
-  return kTransposes<1>.span();
+  return kTransposes<E>.span();
 #endif
 }
 
-/// Of others, the first row that fits.
-inline void run_other(const TransposeBlock& t) {
-  std::ranges::find_if(other_byte_rows(), [&](const TransposeKernel& row) {
-    return row.fits(t);
-  })->run(t);
-}
+/// By how many rows or columns. Two rows of the table of kernels and not one for each number, since
+/// that is searched for every block that is not like the one before.
+struct ByNumber {
+  static constexpr std::int64_t kMost = 24;
+  using Run = void (*)(const TransposeBlock&);
 
-/// So many two-source shuffles for each register that they pay only where they are cheap.
-template <int kN>
-void join_if_cheap(const TransposeBlock& t) {
-  t.tuning->cheap_two_sources() ? join_bytes<kN>(t) : run_other(t);
-}
+  /// Null where the others are as good. `cheap`: has so many two-source shuffles for each register
+  /// that it pays only where they are cheap.
+  struct Kernel {
+    Run run = nullptr;
+    bool cheap = false;
+  };
 
-template <int kN>
-void part_if_cheap(const TransposeBlock& t) {
-  t.tuning->cheap_two_sources() ? part_bytes<kN>(t) : run_other(t);
-}
+  std::array<Kernel, kMost + 1> kernels{};
 
-/// By how many rows or columns; null where the others are as good. Two rows of the table and not
-/// one for each, since the table is searched for every block that is not like the one before.
-using ByNumber = std::array<void (*)(const TransposeBlock&), 25>;
+  constexpr void set(std::size_t n, Run run, bool cheap = false) { kernels[n] = {run, cheap}; }
+
+  const Kernel& of(std::int64_t n) const { return kernels[static_cast<std::size_t>(n)]; }
+
+  bool has(std::int64_t n, const Tuning& tuning) const {
+    return n <= kMost && of(n).run != nullptr && (!of(n).cheap || tuning.cheap_two_sources());
+  }
+};
 
 constexpr ByNumber joins() {
-  ByNumber run{};
-  run[3] = join_bytes<3>;
-  run[5] = join_bytes<5>;
-  run[6] = join_bytes<6>;
-  run[7] = join_if_cheap<7>;
-  run[8] = join_if_cheap<8>;
-  run[9] = join_bytes<9>;
-  run[10] = join_if_cheap<10>;
-  run[11] = join_if_cheap<11>;
-  run[12] = join_if_cheap<12>;
-  run[14] = join_if_cheap<14>;
-  run[15] = join_if_cheap<15>;
-  run[16] = join_if_cheap<16>;
-  run[20] = join_if_cheap<20>;
-  run[24] = join_if_cheap<24>;
+  constexpr bool kCheap = true;
+  ByNumber run;
+  run.set(3, join_bytes<3>);
+  run.set(5, join_bytes<5>);
+  run.set(6, join_bytes<6>);
+  run.set(7, join_bytes<7>, kCheap);
+  run.set(8, join_bytes<8>, kCheap);
+  run.set(9, join_bytes<9>);
+  run.set(10, join_bytes<10>, kCheap);
+  run.set(11, join_bytes<11>, kCheap);
+  run.set(12, join_bytes<12>, kCheap);
+  run.set(14, join_bytes<14>, kCheap);
+  run.set(15, join_bytes<15>, kCheap);
+  run.set(16, join_bytes<16>, kCheap);
   return run;
 }
 
 constexpr ByNumber parts() {
-  ByNumber run{};
-  run[2] = part_bytes<2>;
-  run[3] = part_bytes<3>;
-  run[4] = part_if_cheap<4>;
-  run[5] = part_bytes<5>;
-  run[6] = part_bytes<6>;
-  run[7] = part_if_cheap<7>;
-  run[8] = part_if_cheap<8>;
-  run[9] = part_bytes<9>;
-  run[10] = part_if_cheap<10>;
-  run[12] = part_if_cheap<12>;
-  run[14] = part_if_cheap<14>;
-  run[15] = part_if_cheap<15>;
-  run[20] = part_if_cheap<20>;
-  run[24] = part_if_cheap<24>;
+  constexpr bool kCheap = true;
+  ByNumber run;
+  run.set(2, part_bytes<2>);
+  run.set(3, part_bytes<3>);
+  run.set(4, part_bytes<4>, kCheap);
+  run.set(5, part_bytes<5>);
+  run.set(6, part_bytes<6>);
+  run.set(7, part_bytes<7>, kCheap);
+  run.set(8, part_bytes<8>, kCheap);
+  run.set(9, part_bytes<9>);
+  run.set(10, part_bytes<10>, kCheap);
+  run.set(12, part_bytes<12>, kCheap);
+  run.set(14, part_bytes<14>, kCheap);
+  run.set(15, part_bytes<15>, kCheap);
+  run.set(20, part_bytes<20>, kCheap);
+  run.set(24, part_bytes<24>, kCheap);
   return run;
 }
 
 inline constexpr ByNumber kJoins = joins(), kParts = parts();
 
-constexpr bool has(const ByNumber& run, std::int64_t n) {
-  return n < static_cast<std::int64_t>(run.size()) && run[static_cast<std::size_t>(n)] != nullptr;
+template <int E>
+bool fits_pack(const TransposeBlock& t) {
+  constexpr std::int64_t kLeast = kLeastPacked + E - 1;  // half of what 17 words store is rewritten
+  return dense_columns<E>(t) && t.row_stride != 0 && t.nb >= kLeast && t.nb <= kMostPacked &&
+         t.nb != 32 && t.tuning->cheap_two_sources();
 }
+
+template <int E>
+void pack(const TransposeBlock& t) {
+  t.nb > 32 ? pack_columns<E, 5>(t) : t.nb > 24 ? pack_columns<E, 4>(t) : pack_columns<E, 3>(t);
+}
+
+template <int E>
+inline constexpr TransposeKernel kPack = {"pack", TransposeKernel::Number::rows, fits_pack<E>,
+                                          pack<E>};
 
 inline constexpr TransposeKernel kByteRows[] = {
     {"join", TransposeKernel::Number::rows,
-     [](const TransposeBlock& t) { return has(kJoins, t.nb) && dense_columns<1>(t); },
-     [](const TransposeBlock& t) { kJoins[static_cast<std::size_t>(t.nb)](t); }},
+     [](const TransposeBlock& t) { return kJoins.has(t.nb, *t.tuning) && dense_columns<1>(t); },
+     [](const TransposeBlock& t) { kJoins.of(t.nb).run(t); }},
     {"part", TransposeKernel::Number::columns,
-     [](const TransposeBlock& t) { return has(kParts, t.na) && dense_rows<1>(t); },
-     [](const TransposeBlock& t) { kParts[static_cast<std::size_t>(t.na)](t); }},
+     [](const TransposeBlock& t) { return kParts.has(t.na, *t.tuning) && dense_rows<1>(t); },
+     [](const TransposeBlock& t) { kParts.of(t.na).run(t); }},
+    kPack<1>,
 };
+inline constexpr TransposeKernel kWordRows[] = {kPack<2>};
 
-/// What bytes gain by these instructions, then the others.
-inline std::span<const TransposeKernel> byte_rows() {
+/// What bytes and words gain by these instructions, then the others.
+template <int E>
+std::span<const TransposeKernel> narrow_rows() {
   static const std::vector<TransposeKernel> rows = [] {
-    std::vector<TransposeKernel> all(std::begin(kByteRows), std::end(kByteRows));
-    const auto others = other_byte_rows();
+    std::span<const TransposeKernel> first = kWordRows;
+    if constexpr (E == 1) first = kByteRows;
+    const auto others = other_rows<E>();
+    std::vector<TransposeKernel> all(first.begin(), first.end());
     all.insert(all.end(), others.begin(), others.end());
     return all;
   }();
   return rows;
 }
 #else
-inline std::span<const TransposeKernel> byte_rows() { return kTransposes<1>.span(); }
+template <int E>
+std::span<const TransposeKernel> narrow_rows() {
+  return kTransposes<E>.span();
+}
 #endif
 
 inline bool whole_across(const CopyBlock& c) { return c.across > 1 && c.valid == c.run; }

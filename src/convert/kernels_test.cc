@@ -3,7 +3,6 @@
 #include "convert/kernels.h"
 
 #include <gtest/gtest.h>
-#include <hwy/detect_targets.h>
 
 #include <algorithm>
 #include <memory>
@@ -72,22 +71,20 @@ TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
       }
       for (std::int64_t na = 1; na <= 80; ++na) {
         for (std::int64_t nb = 1; nb <= 80; ++nb) {
-          TransposeBlock block{};
-          block.na = na;
-          block.nb = nb;
-          for (const bool dense : {false, true}) {
-            block.row_stride = dense ? na * element : kFarStride;
-            block.col_stride = dense ? kFarStride : nb * element;
-            const TransposeKernel& row = choose(kernels(), element, block);
-            EXPECT_TRUE(row.fits(block)) << row.name << ", " << na << " by " << nb;
-            chosen.insert({row.fits, row.run});
-            // Rows for bytes of AVX3_DL leave to the next that fits what is not faster by them.
-            if (target != HWY_AVX3_DL || element > 1) continue;
-            const auto rows = kernels().transpose[0];
-            const auto fits = [&](const TransposeKernel& other) { return other.fits(block); };
-            auto next = std::find_if(rows.begin(), rows.end(), fits);
-            if (next != rows.end()) next = std::find_if(next + 1, rows.end(), fits);
-            if (next != rows.end()) chosen.insert({next->fits, next->run});
+          for (const int streams : {0, 16}) {
+            Tuning tuning;
+            tuning.streams = streams;
+            TransposeBlock block{};
+            block.na = na;
+            block.nb = nb;
+            block.tuning = &tuning;
+            for (const bool dense : {false, true}) {
+              block.row_stride = dense ? na * element : kFarStride;
+              block.col_stride = dense ? kFarStride : nb * element;
+              const TransposeKernel& row = choose(kernels(), element, block);
+              EXPECT_TRUE(row.fits(block)) << row.name << ", " << na << " by " << nb;
+              chosen.insert({row.fits, row.run});
+            }
           }
         }
       }
