@@ -12,6 +12,8 @@
 #include <cstring>
 
 #include "convert/kernels_copy-inl.h"
+#include "convert/kernels_squares-inl.h"
+#include "convert/kernels_transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -25,6 +27,19 @@ HWY_INLINE __m512i load_runs(const Byte* p, std::int64_t is) {
   if constexpr (kRun == 16) return load_quarters(p, p + is, p + 2 * is, p + 3 * is);
   if constexpr (kRun == 32) return load_halves(p, p + is);
   return _mm512_loadu_si512(p);
+}
+
+/// Rows of several runs, the last of which is shorter or ends in zeros.
+inline void copy_run_by_run(const CopyBlock& c) {
+  const std::int64_t zeros = c.last_run - c.last_valid;
+  for (std::int64_t r = 0; r < c.rows; ++r) {
+    const Byte* from = c.src + r * c.is;
+    Byte* to = c.dst + r * c.os;
+    for (std::int64_t k = 1; k < c.across; ++k, from += c.across_is, to += c.across_os)
+      std::memcpy(to, from, static_cast<std::size_t>(c.run));
+    std::memcpy(to, from, static_cast<std::size_t>(c.last_valid));
+    std::memset(to + c.last_valid, 0, static_cast<std::size_t>(zeros));
+  }
 }
 
 /// Runs of each row, the last of which ends in zeros; those of one block of the destination follow
@@ -62,14 +77,11 @@ void copy_ragged_as(const CopyBlock& c) {
     from += kLines * kRows * is;
     to += kLines * 64;
   }
-  for (std::int64_t r = safe; r < c.rows; ++r, from += is, to += kRun) {
-    for (std::int64_t k = 0; k < n; ++k) {
-      Byte* const y = to + k * across_os;
-      const std::int64_t bytes = k + 1 < n ? kRun : last_valid;
-      std::memcpy(y, from + k * across_is, static_cast<std::size_t>(bytes));
-      std::memset(y + bytes, 0, static_cast<std::size_t>(kRun - bytes));
-    }
-  }
+  CopyBlock rest = c;
+  rest.src = from;
+  rest.dst = to;
+  rest.rows -= safe;
+  copy_run_by_run(rest);
 }
 
 /// Runs of each row, the last of which is shorter and not padded: rows without a gap between runs.
@@ -91,79 +103,186 @@ void copy_cut(const CopyBlock& c) {
     for (std::int64_t k = 0; k < n; ++k, x += across_is, y += kRun)
       hn::StoreU(hn::LoadU(d, x), d, y);
   }
-  for (std::int64_t r = std::max<std::int64_t>(safe, 0); r < rows; ++r, from += is, to += os) {
-    for (std::int64_t k = 0; k < n; ++k)
-      std::memcpy(to + k * kRun, from + k * across_is,
-                  static_cast<std::size_t>(k + 1 < n ? kRun : last_run));
-  }
-}
-
-/// kN runs of 16 bytes that follow each other in a row, of each of the four rows from p on: x[k] is
-/// run k of all. As few loads as hold them.
-template <int kN>
-HWY_INLINE void load_runs_across(__m512i (&x)[kN], const Byte* p, std::int64_t is) {
-  if constexpr (kN == 2) {
-    const __m512i low = load_halves(p, p + is), high = load_halves(p + 2 * is, p + 3 * is);
-    x[0] = _mm512_shuffle_i32x4(low, high, 0x88);
-    x[1] = _mm512_shuffle_i32x4(low, high, 0xdd);
-  } else {
-    const __m512i row0 = _mm512_loadu_si512(p), row1 = _mm512_loadu_si512(p + is),
-                  row2 = _mm512_loadu_si512(p + 2 * is), row3 = _mm512_loadu_si512(p + 3 * is);
-    const __m512i first0 = _mm512_shuffle_i32x4(row0, row1, 0x44),
-                  first1 = _mm512_shuffle_i32x4(row2, row3, 0x44),
-                  last0 = _mm512_shuffle_i32x4(row0, row1, 0xee),
-                  last1 = _mm512_shuffle_i32x4(row2, row3, 0xee);
-    x[0] = _mm512_shuffle_i32x4(first0, first1, 0x88);
-    x[1] = _mm512_shuffle_i32x4(first0, first1, 0xdd);
-    x[2] = _mm512_shuffle_i32x4(last0, last1, 0x88);
-    if constexpr (kN == 4) x[3] = _mm512_shuffle_i32x4(last0, last1, 0xdd);
-  }
-}
-
-/// As copy_ragged_as for kN runs of 16 bytes that follow each other in a row.
-template <int kN>
-void copy_ragged_across(const CopyBlock& c) {
-  constexpr std::int64_t kReach = kN == 2 ? 32 : 64;
-  const std::int64_t is = c.is, across_os = c.across_os;  // bytes may alias c
-  const bool asked = c.tuning->prefetch_for_write;
-  const std::uint64_t run = (std::uint64_t{1} << c.last_valid) - 1;
-  const __mmask64 mask = run | run << 16 | run << 32 | run << 48;
-  const std::int64_t safe = rows_with_room(c, kReach) / 4 * 4;
-  const Byte* from = c.src;
-  Byte* to = c.dst;
-  for (std::int64_t r = 0; r < safe; r += 4, from += 4 * is, to += 64) {
-    __m512i x[kN];
-    load_runs_across<kN>(x, from, is);
-    x[kN - 1] = _mm512_maskz_mov_epi8(mask, x[kN - 1]);
-    HWY_UNROLL(4)
-    for (int k = 0; k < kN; ++k) {
-      if (asked) prefetch_for_write(to + k * across_os + 512);
-      _mm512_storeu_si512(to + k * across_os, x[k]);
-    }
-  }
   CopyBlock rest = c;
   rest.src = from;
   rest.dst = to;
-  rest.rows -= safe;
-  if (rest.rows > 0) copy_ragged_as<16, 1>(rest);
+  rest.rows -= std::max<std::int64_t>(safe, 0);
+  copy_run_by_run(rest);
 }
 
 template <int kRun>
 void copy_ragged_runs(const CopyBlock& c) {
-  if (kRun > 16 && c.last_run < kRun) return copy_cut<kRun>(c);
-  // Shuffles save loads where they are not the dearer ones.
-  if (kRun == 16 && c.across_is == kRun && c.tuning->cheap_two_sources()) {
-    if (c.across == 2) return copy_ragged_across<2>(c);
-    if (c.across == 3) return copy_ragged_across<3>(c);
-    if (c.across == 4) return copy_ragged_across<4>(c);
-  }
+  if (c.last_run < kRun) return copy_cut<kRun>(c);
   // So many streams are written better one after the other than in turns.
   constexpr std::int64_t kFewBlocks = 5;
   c.across <= kFewBlocks ? copy_ragged_as<kRun, 1>(c) : copy_ragged_as<kRun, 4>(c);
 }
 
+/// The first `bytes` of a vector.
+HWY_INLINE __mmask64 first_bytes(std::int64_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
+
+/// Short runs of E bytes: as many rows as runs of one block fill a line, by `kWidth` bytes of each,
+/// 16, 32 or 64. Of four lines of a register or more, x[g][k] has of row (g * n + q) * kL + k, n
+/// rows a register, part q.
+template <int E, int kWidth>
+struct ShortRuns {
+  static constexpr int kL = 16 / E, kRows = 64 / E, kParts = 64 / kWidth,
+                       kGroups = kRows / kL / kParts, kRuns = kWidth / E;
+  using D = TileTag<E, kBlocks>;
+  using V = hn::Vec<D>;
+
+  /// Bytes that `mask` has not are zero, and not read.
+  static HWY_INLINE __m512i load(const Byte* p, std::int64_t distance, __mmask64 mask) {
+    if constexpr (kWidth == 64) {
+      return _mm512_maskz_loadu_epi8(mask, p);
+    } else if constexpr (kWidth == 32) {
+      const auto half = static_cast<__mmask32>(mask);
+      return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_maskz_loadu_epi8(half, p)),
+                                _mm256_maskz_loadu_epi8(half, p + distance), 1);
+    } else {
+      const auto quarter = [&](int q) HWY_ATTR {
+        return _mm_maskz_loadu_epi8(static_cast<__mmask16>(mask), p + q * distance);
+      };
+      __m512i x = _mm512_inserti32x4(_mm512_castsi128_si512(quarter(0)), quarter(1), 1);
+      x = _mm512_inserti32x4(x, quarter(2), 2);
+      return _mm512_inserti32x4(x, quarter(3), 3);
+    }
+  }
+
+  static HWY_INLINE void store(__m512i x, Byte* p, std::int64_t distance, __mmask64 mask) {
+    if constexpr (kWidth == 64) {
+      _mm512_mask_storeu_epi8(p, mask, x);
+    } else if constexpr (kWidth == 32) {
+      const auto half = static_cast<__mmask32>(mask);
+      _mm256_mask_storeu_epi8(p, half, _mm512_castsi512_si256(x));
+      _mm256_mask_storeu_epi8(p + distance, half, _mm512_extracti64x4_epi64(x, 1));
+    } else {
+      const auto quarter = static_cast<__mmask16>(mask);
+      _mm_mask_storeu_epi8(p, quarter, _mm512_castsi512_si128(x));
+      _mm_mask_storeu_epi8(p + distance, quarter, _mm512_extracti32x4_epi32(x, 1));
+      _mm_mask_storeu_epi8(p + 2 * distance, quarter, _mm512_extracti32x4_epi32(x, 2));
+      _mm_mask_storeu_epi8(p + 3 * distance, quarter, _mm512_extracti32x4_epi32(x, 3));
+    }
+  }
+
+  /// Rows from p on become lines of their runs: store(v, i) is run i of all.
+  template <class Store>
+  static HWY_INLINE void part(const Byte* p, std::int64_t distance, __mmask64 mask,
+                              const Store& store) {
+    const D d;
+    V x[kGroups][kL];
+    HWY_UNROLL(4)
+    for (int g = 0; g < kGroups; ++g) {
+      HWY_UNROLL(4)
+      for (int k = 0; k < kL; ++k)
+        x[g][k].raw = load(p + (g * kParts * kL + k) * distance, kL * distance, mask);
+      if constexpr (kL > 1) shuffle_rows<kL>(d, x[g]);
+    }
+    HWY_UNROLL(4)
+    for (int k = 0; k < kL; ++k) {
+      if constexpr (kWidth == 64) {
+        store_quarters(x[0][k].raw, x[1][k].raw, x[2][k].raw, x[3][k].raw,
+                       [&](__m512i v, int i) HWY_ATTR { store(v, i * kL + k); });
+      } else if constexpr (kWidth == 32) {
+        store(_mm512_shuffle_i32x4(x[0][k].raw, x[1][k].raw, 0x88), k);
+        store(_mm512_shuffle_i32x4(x[0][k].raw, x[1][k].raw, 0xdd), kL + k);
+      } else {
+        store(x[0][k].raw, k);
+      }
+    }
+  }
+
+  /// The same undone: load(i) is run i of all.
+  template <class Load>
+  static HWY_INLINE void join(const Load& load, Byte* p, std::int64_t distance, __mmask64 mask) {
+    const D d;
+    V x[kGroups][kL];
+    HWY_UNROLL(4)
+    for (int k = 0; k < kL; ++k) {
+      if constexpr (kWidth == 64) {
+        store_quarters(load(k), load(kL + k), load(2 * kL + k), load(3 * kL + k),
+                       [&](__m512i v, int g) HWY_ATTR { x[g][k].raw = v; });
+      } else if constexpr (kWidth == 32) {
+        const __m512i low = load(k), high = load(kL + k);
+        x[0][k].raw =
+            _mm512_permutex2var_epi64(low, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high);
+        x[1][k].raw =
+            _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), high);
+      } else {
+        x[0][k].raw = load(k);
+      }
+    }
+    HWY_UNROLL(4)
+    for (int g = 0; g < kGroups; ++g) {
+      if constexpr (kL > 1) shuffle_rows<kL>(d, x[g]);
+      HWY_UNROLL(4)
+      for (int k = 0; k < kL; ++k)
+        store(x[g][k].raw, p + (g * kParts * kL + k) * distance, kL * distance, mask);
+    }
+  }
+};
+
+/// `n` runs of each row from run `first` on, the last of which has `bytes` of a whole one.
+template <int E, int kWidth>
+HWY_NOINLINE void copy_short_runs(const CopyBlock& c, std::int64_t first, std::int64_t n,
+                                  std::int64_t bytes) {
+  using Runs = ShortRuns<E, kWidth>;
+  const __mmask64 mask = first_bytes((n - 1) * E + bytes);
+  const std::int64_t is = c.is, os = c.os, across_is = c.across_is,
+                     across_os = c.across_os;  // bytes may alias c
+  const bool asked = c.tuning->prefetch_for_write;
+  const Byte* const src = c.src + first * across_is;
+  Byte* const dst = c.dst + first * across_os;
+  if (c.last_run == E) {
+    in_steps<Runs::kRows>(c.rows, [&](std::int64_t row) HWY_ATTR {
+      Byte* const to = dst + row * E;
+      Runs::part(src + row * is, is, mask, [&](__m512i v, int i) HWY_ATTR {
+        if (i >= n) return;
+        if (asked) prefetch_for_write(to + i * across_os + 512);
+        _mm512_storeu_si512(to + i * across_os, v);
+      });
+    });
+  } else {
+    in_steps<Runs::kRows>(c.rows, [&](std::int64_t row) HWY_ATTR {
+      const Byte* const from = src + row * E;
+      if (asked) prefetch_ahead(dst + row * os, Runs::kRows * os);
+      Runs::join(
+          [&](int i) HWY_ATTR {
+            return i < n ? _mm512_loadu_si512(from + i * across_is) : _mm512_setzero_si512();
+          },
+          dst + row * os, os, mask);
+    });
+  }
+}
+
+/// Rows of runs of E bytes, the last of which ends in zeros or is shorter: of several vectors a
+/// row, a few rows at a time.
+template <int E>
+void copy_ragged_short(const CopyBlock& c) {
+  constexpr std::int64_t kRuns = 64 / E, kRows = 64 / E, kNear = 8192;
+  if (c.rows < kRows) return copy_run_by_run(c);
+  const auto move = [&](const CopyBlock& rows, std::int64_t first) {
+    const std::int64_t n = std::min(kRuns, c.across - first),
+                       bytes = first + n == c.across ? c.last_valid : E;
+    if (2 * n > kRuns) return copy_short_runs<E, 64>(rows, first, n, bytes);
+    if (4 * n > kRuns) return copy_short_runs<E, 32>(rows, first, n, bytes);
+    copy_short_runs<E, 16>(rows, first, n, bytes);
+  };
+  const std::int64_t near = std::max(kNear / std::max(c.is, c.os) / kRows, std::int64_t{1}) * kRows,
+                     some = c.across <= kRuns ? c.rows : near;
+  CopyBlock rows = c;
+  for (std::int64_t left = c.rows; left > 0; left -= rows.rows) {
+    rows.rows = left < 2 * some ? left : some;
+    for (std::int64_t first = 0; first < c.across; first += kRuns) move(rows, first);
+    rows.src += rows.rows * rows.is;
+    rows.dst += rows.rows * rows.os;
+  }
+}
+
 void copy_ragged(const CopyBlock& c) {
-  if (c.run == 16) return copy_ragged_runs<16>(c);
+  if (c.run == 4) return copy_ragged_short<4>(c);
+  if (c.run == 8) return copy_ragged_short<8>(c);
+  if (c.run == 16) return copy_ragged_short<16>(c);
   c.run == 32 ? copy_ragged_runs<32>(c) : copy_ragged_runs<64>(c);
 }
 #endif

@@ -40,7 +40,7 @@ bool choose_ragged(const Nest& whole, const Nest& ends, int element, Job& job) n
     across = pool.take(blocks);
   }
   // Runs of a row follow each other where rows are, on the other side rows do.
-  if ((padded ? across.is : across.os) != bytes || !fits_ragged(bytes, across.n + 1, cut) ||
+  if ((padded ? across.is : across.os) != bytes || !fits_ragged(bytes, across.n + 1) ||
       pool.count != other.count ||
       !std::equal(pool.loops.begin(), pool.loops.begin() + pool.count, other.loops.begin(), same) ||
       ends.src - whole.src != across.n * across.is || ends.dst - whole.dst != across.n * across.os)
