@@ -233,7 +233,7 @@ HWY_NOINLINE void copy_short_runs(const CopyBlock& c, std::int64_t first, std::i
   const bool asked = c.tuning->prefetch_for_write;
   const Byte* const src = c.src + first * across_is;
   Byte* const dst = c.dst + first * across_os;
-  if (c.last_run == E) {
+  if (os == E) {
     in_steps<Runs::kRows>(c.rows, [&](std::int64_t row) HWY_ATTR {
       Byte* const to = dst + row * E;
       Runs::part(src + row * is, is, mask, [&](__m512i v, int i) HWY_ATTR {
@@ -277,6 +277,38 @@ void copy_ragged_short(const CopyBlock& c) {
     rows.src += rows.rows * rows.is;
     rows.dst += rows.rows * rows.os;
   }
+}
+
+/// So few runs of E bytes without a gap that squares, of which some have to overlap, are slower.
+template <int E>
+bool few_short_runs(std::int64_t n) {
+  constexpr std::int64_t kMost = 15, kMostBytes = 160;
+  return n > 1 && n <= kMost && n * E <= kMostBytes;
+}
+
+template <int E>
+bool fits_part_runs(const TransposeBlock& t) {
+  return t.row_stride == t.na * E && t.col_stride != 0 && few_short_runs<E>(t.na) &&
+         t.nb >= 64 / E && t.walk != Walk::runs;
+}
+
+template <int E>
+bool fits_join_runs(const TransposeBlock& t) {
+  return t.col_stride == t.nb * E && t.row_stride != 0 && few_short_runs<E>(t.nb) && t.na >= 64 / E;
+}
+
+template <int E>
+void part_runs(const TransposeBlock& t) {
+  CopyBlock c{t.row(0),  t.column(0), t.nb, t.row_stride, E, E, E,
+              t.src_end, t.na,        E,    t.col_stride, E, E, t.tuning};
+  copy_ragged_short<E>(c);
+}
+
+template <int E>
+void join_runs(const TransposeBlock& t) {
+  CopyBlock c{t.row(0),     t.column(0), t.na, E, t.col_stride, E, E, t.src_end, t.nb,
+              t.row_stride, E,           E,    E, t.tuning};
+  copy_ragged_short<E>(c);
 }
 
 void copy_ragged(const CopyBlock& c) {

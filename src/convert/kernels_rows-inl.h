@@ -203,6 +203,12 @@ constexpr Transposes<E>::Transposes() {
     if constexpr (kMost > 32 + E)
       add("band", Number::element, fits_one_band<E, kMost>, one_band<E, kBlocks>);
   }
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (E >= 4) {
+    add("part", Number::columns, fits_part_runs<E>, part_runs<E>);
+    add("join", Number::rows, fits_join_runs<E>, join_runs<E>);
+  }
+#endif
   add(
       "transpose", Number::element, [](const TransposeBlock&) { return true; }, bands<E, kBlocks>);
 }

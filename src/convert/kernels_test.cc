@@ -53,8 +53,8 @@ TEST(ConvertKernels, NamesItsKernel) {
     EXPECT_EQ(kernel("n c h w", "n c/4 h w c%4", "n=1,c=64,h=7,w=7", DType::u8, DType::u8),
               quads ? "join 4" : "interleave 4");
   }
-  // Few columns, yet rows of more than 16 bytes: tiles do it.
-  EXPECT_EQ(kernel("n c/5 h w c%5", "n c h w", "n=1,c=5,h=9,w=9", DType::f64, DType::f64),
+  // Few columns, yet rows of more than two lines: tiles do it.
+  EXPECT_EQ(kernel("n c/17 h w c%17", "n c h w", "n=1,c=17,h=9,w=9", DType::f64, DType::f64),
             "transpose 8");
 }
 
