@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "convert/kernels_copy-inl.h"
 #include "convert/kernels_squares-inl.h"
@@ -122,8 +123,7 @@ void copy_ragged_runs(const CopyBlock& c) {
 HWY_INLINE __mmask64 first_bytes(std::int64_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
 
 /// Short runs of E bytes: as many rows as runs of one block fill a line, by `kWidth` bytes of each,
-/// 16, 32 or 64. Of four lines of a register or more, x[g][k] has of row (g * n + q) * kL + k, n
-/// rows a register, part q.
+/// 16, 32 or 64. Part q of register k of group g is of row (g * kParts + q) * kL + k.
 template <int E, int kWidth>
 struct ShortRuns {
   static constexpr int kL = 16 / E, kRows = 64 / E, kParts = 64 / kWidth,
@@ -146,22 +146,6 @@ struct ShortRuns {
       __m512i x = _mm512_inserti32x4(_mm512_castsi128_si512(quarter(0)), quarter(1), 1);
       x = _mm512_inserti32x4(x, quarter(2), 2);
       return _mm512_inserti32x4(x, quarter(3), 3);
-    }
-  }
-
-  static HWY_INLINE void store(__m512i x, Byte* p, std::int64_t distance, __mmask64 mask) {
-    if constexpr (kWidth == 64) {
-      _mm512_mask_storeu_epi8(p, mask, x);
-    } else if constexpr (kWidth == 32) {
-      const auto half = static_cast<__mmask32>(mask);
-      _mm256_mask_storeu_epi8(p, half, _mm512_castsi512_si256(x));
-      _mm256_mask_storeu_epi8(p + distance, half, _mm512_extracti64x4_epi64(x, 1));
-    } else {
-      const auto quarter = static_cast<__mmask16>(mask);
-      _mm_mask_storeu_epi8(p, quarter, _mm512_castsi512_si128(x));
-      _mm_mask_storeu_epi8(p + distance, quarter, _mm512_extracti32x4_epi32(x, 1));
-      _mm_mask_storeu_epi8(p + 2 * distance, quarter, _mm512_extracti32x4_epi32(x, 2));
-      _mm_mask_storeu_epi8(p + 3 * distance, quarter, _mm512_extracti32x4_epi32(x, 3));
     }
   }
 
@@ -192,8 +176,9 @@ struct ShortRuns {
     }
   }
 
-  /// The same undone: load(i) is run i of all.
-  template <class Load>
+  /// The same undone: load(i) is run i of all. `kOver`: each row may be written over the beginning
+  /// of the next, but the last.
+  template <bool kOver, class Load>
   static HWY_INLINE void join(const Load& load, Byte* p, std::int64_t distance, __mmask64 mask) {
     const D d;
     V x[kGroups][kL];
@@ -215,10 +200,35 @@ struct ShortRuns {
     HWY_UNROLL(4)
     for (int g = 0; g < kGroups; ++g) {
       if constexpr (kL > 1) shuffle_rows<kL>(d, x[g]);
-      HWY_UNROLL(4)
-      for (int k = 0; k < kL; ++k)
-        store(x[g][k].raw, p + (g * kParts * kL + k) * distance, kL * distance, mask);
+      p = store_parts<kOver>(x[g], p, distance, mask, g == kGroups - 1);
     }
+  }
+
+ private:
+  /// The rows of registers of a group from part q on, in their order. Returns where the next
+  /// begins.
+  template <bool kOver, int q = 0>
+  static HWY_INLINE Byte* store_parts(const V (&x)[kL], Byte* p, std::int64_t distance,
+                                      __mmask64 mask, bool last) {
+    HWY_UNROLL(4)
+    for (int k = 0; k < kL; ++k, p += distance) {
+      asm("" : "+r"(p));  // step by step: compilers would compute all of them first
+      const bool whole = kOver && !(last && q == kParts - 1 && k == kL - 1);
+      if constexpr (kWidth == 64) {
+        const __m512i v = x[k].raw;
+        whole ? _mm512_storeu_si512(p, v) : _mm512_mask_storeu_epi8(p, mask, v);
+      } else if constexpr (kWidth == 32) {
+        const __m256i v = _mm512_extracti64x4_epi64(x[k].raw, q);
+        whole ? _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v)
+              : _mm256_mask_storeu_epi8(p, static_cast<__mmask32>(mask), v);
+      } else {
+        const __m128i v = _mm512_extracti32x4_epi32(x[k].raw, q);
+        whole ? _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v)
+              : _mm_mask_storeu_epi8(p, static_cast<__mmask16>(mask), v);
+      }
+    }
+    if constexpr (q + 1 < kParts) p = store_parts<kOver, q + 1>(x, p, distance, mask, last);
+    return p;
   }
 };
 
@@ -233,7 +243,7 @@ HWY_NOINLINE void copy_short_runs(const CopyBlock& c, std::int64_t first, std::i
   const bool asked = c.tuning->prefetch_for_write;
   const Byte* const src = c.src + first * across_is;
   Byte* const dst = c.dst + first * across_os;
-  if (os == E) {
+  if (os == E) {  // rows become runs
     in_steps<Runs::kRows>(c.rows, [&](std::int64_t row) HWY_ATTR {
       Byte* const to = dst + row * E;
       Runs::part(src + row * is, is, mask, [&](__m512i v, int i) HWY_ATTR {
@@ -242,17 +252,21 @@ HWY_NOINLINE void copy_short_runs(const CopyBlock& c, std::int64_t first, std::i
         _mm512_storeu_si512(to + i * across_os, v);
       });
     });
-  } else {
+    return;
+  }
+  const auto join = [&](auto over) HWY_ATTR {
     in_steps<Runs::kRows>(c.rows, [&](std::int64_t row) HWY_ATTR {
       const Byte* const from = src + row * E;
       if (asked) prefetch_ahead(dst + row * os, Runs::kRows * os);
-      Runs::join(
+      Runs::template join<over()>(
           [&](int i) HWY_ATTR {
             return i < n ? _mm512_loadu_si512(from + i * across_is) : _mm512_setzero_si512();
           },
           dst + row * os, os, mask);
     });
-  }
+  };
+  // Of a row of several vectors the next one's first is there already.
+  c.across == n ? join(std::true_type()) : join(std::false_type());
 }
 
 /// Rows of runs of E bytes, the last of which ends in zeros or is shorter: of several vectors a
