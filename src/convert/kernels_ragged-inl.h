@@ -308,7 +308,9 @@ bool fits_part_runs(const TransposeBlock& t) {
 
 template <int E>
 bool fits_join_runs(const TransposeBlock& t) {
-  return t.col_stride == t.nb * E && t.row_stride != 0 && few_short_runs<E>(t.nb) && t.na >= 64 / E;
+  const bool one_vector = t.nb * E <= 64;  // of others each has to be masked
+  return t.col_stride == t.nb * E && t.row_stride != 0 && few_short_runs<E>(t.nb) &&
+         t.na >= 64 / E && (one_vector || t.tuning->cheap_two_sources());
 }
 
 template <int E>

@@ -331,6 +331,43 @@ TEST(ConvertKernels, ScatteredStepsGiveTheSameBytes) {
   use_instruction_set(0);
 }
 
+// Rows of which a column, or two, is about a vector long, and blocks that their number does not
+// fill.
+TEST(ConvertKernels, ColumnsOfAboutAVectorGiveTheSameBytes) {
+  constexpr const char *kNchw = "n c h w", *kNhwc = "n h w c", *k4c = "n c/4 h w c%4",
+                       *k8c = "n c/8 h w c%8";
+  constexpr std::pair<const char*, const char*> kPairs[] = {
+      {kNchw, kNhwc}, {kNhwc, kNchw}, {kNhwc, k4c}, {k4c, kNhwc}, {kNhwc, k8c}, {k8c, kNhwc}};
+  for (const std::int64_t target : instruction_sets()) {
+    use_instruction_set(target);
+    for (const DType dtype : {DType::u8, DType::f16, DType::f32}) {
+      for (std::int64_t channels = 9; channels <= 41; ++channels) {
+        for (const std::int64_t pixels : {31, 64, 77, 161}) {
+          for (const int streams : {0, 16}) {
+            const Shape shape("nchw", {1, channels, 1, pixels});
+            for (const auto& [from, to] : kPairs) {
+              const Mapping src(Layout::parse(from), shape, dtype_bytes(dtype)),
+                  dst(Layout::parse(to), shape, dtype_bytes(dtype));
+              Guarded in(src.bytes(), true), got(dst.bytes(), true);
+              std::vector<unsigned char> want(dst.bytes());
+              fill(in.bytes());
+              convert_by_oracle(dtype, src, in.data(), dtype, dst, want.data());
+              Options options;
+              static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = streams == 0,
+                                                                .streams = streams};
+              Program(dtype, src, dtype, dst, {}, options).run(in.data(), got.data(), nullptr);
+              ASSERT_TRUE(std::equal(want.begin(), want.end(), got.data()))
+                  << from << " to " << to << ", " << shape.text() << ", " << dtype_name(dtype)
+                  << ", instruction set " << target;
+            }
+          }
+        }
+      }
+    }
+  }
+  use_instruction_set(0);
+}
+
 TEST(ConversionTuning, IsSetForNewConversions) {
   const ConversionTuning before = conversion_tuning();
   for (const ConversionTuning tuning :
