@@ -208,8 +208,8 @@ struct TransposeKernel {
 /// Whether rows of so many runs of so many bytes may end in a shorter one, see CopyBlock::last_run;
 /// then rows follow each other without a gap in the destination, or, where the last run is cut, its
 /// runs do. Many short runs are better moved as elements of a transposition.
-inline constexpr std::int64_t kMostShort = 256;  // bytes of a row
 constexpr bool fits_ragged(std::int64_t run, std::int64_t across) {
+  constexpr std::int64_t kMostShort = 256;  // bytes of a row
   return run == 32 || run == 64 ||
          ((run == 4 || run == 8 || run == 16) && across * run <= kMostShort);
 }

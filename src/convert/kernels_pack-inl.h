@@ -21,8 +21,20 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
-/// Rows of which columns are packed: kLeastPacked to kMostPacked but 32, whose columns are vectors.
+/// Rows of which columns are packed: so many but 32, whose columns fill vectors as they are.
 inline constexpr std::int64_t kLeastPacked = 17, kMostPacked = 40;
+/// Of a vector and a rest, one or two columns.
+static_assert(2 * kMostPacked <= 64 + 16);
+
+/// Where groups of rows begin, see PackOrder.
+struct PackGroups {
+  std::int64_t third, fourth, fifth;
+
+  constexpr explicit PackGroups(std::int64_t rows)
+      : third(std::min<std::int64_t>(16, rows - 8)),
+        fourth(std::min<std::int64_t>(24, rows - 8)),
+        fifth(rows - 8) {}
+};
 
 /// Where the bytes of packed columns come from. Rows are taken in groups of eight, A to E; C, D and
 /// E end with the last row at most, so that they may overlap. Eight registers hold A in their lower
@@ -40,22 +52,21 @@ struct PackOrder {
 template <int E>
 constexpr PackOrder pack_order(std::int64_t rows) {
   constexpr std::int64_t kColumns = 2 / E;  // of a vector
+  const PackGroups groups(rows);
   PackOrder order{};
   const auto set = [&](std::int64_t half, std::int64_t place, std::int64_t i) {
     const std::int64_t element = i / E, column = element / rows, row = element % rows;
     if (column >= kColumns) return;
     const bool last = row >= 32;
-    const std::int64_t third = std::min<std::int64_t>(16, rows - 8),
-                       fourth = std::min<std::int64_t>(24, rows - 8), fifth = rows - 8;
     std::int64_t at = 16 * half + i % E;
     if (last) {
-      const std::int64_t k = row - fifth;
+      const std::int64_t k = row - groups.fifth;
       at += k / 4 * 32 + ((kColumns * place + column) * 4 + k % 4) * E;
     } else {
-      const std::int64_t group = row < third + 8 ? std::min<std::int64_t>(row / 8, 2) : 3,
+      const std::int64_t group = row < groups.third + 8 ? std::min<std::int64_t>(row / 8, 2) : 3,
                          k = row - (group < 2    ? 8 * group
-                                    : group == 2 ? third
-                                                 : fourth);
+                                    : group == 2 ? groups.third
+                                                 : groups.fourth);
       at += group % 2 * 64 + group / 2 * 32 + (column * 8 + k) * E;
     }
     const auto h = static_cast<std::size_t>(half), p = static_cast<std::size_t>(place);
@@ -122,10 +133,8 @@ HWY_NOINLINE void pack_columns(const TransposeBlock& t) {
   using V = hn::Vec<decltype(d)>;
   const PackOrder& order = kPackOrders<E>[static_cast<std::size_t>(t.nb - kLeastPacked)];
   const RowDistance distance(t.row_stride);
-  const std::int64_t third = std::min<std::int64_t>(16, t.nb - 8) * t.row_stride,
-                     fourth = std::min<std::int64_t>(24, t.nb - 8) * t.row_stride,
-                     fifth = (t.nb - 8) * t.row_stride, pitch = 2 * t.nb,
-                     steps = ceil_div(t.na, kN);
+  const PackGroups groups(t.nb);
+  const std::int64_t pitch = 2 * t.nb, steps = ceil_div(t.na, kN);
   const StepOrder step_order = t.order_of_steps();
   const bool ahead = t.tuning->prefetch_for_write;
   const __mmask64 end = ~std::uint64_t{0} >> (kMore ? 128 - pitch : 64 - pitch);
@@ -143,12 +152,13 @@ HWY_NOINLINE void pack_columns(const TransposeBlock& t) {
     Byte* to = t.cols[0] + a * t.nb * E;
     if (ahead) prefetch_ahead(to, kN * t.nb * E);
     V ac[8], bd[8], e[4];
-    load_eight<true>(ac, from, from + third, distance);
+    load_eight<true>(ac, from, from + groups.third * t.row_stride, distance);
     shuffle_rows<8>(d, ac);
-    load_eight<(kGroups > 3)>(bd, from + 8 * t.row_stride, from + fourth, distance);
+    load_eight<(kGroups > 3)>(bd, from + 8 * t.row_stride, from + groups.fourth * t.row_stride,
+                              distance);
     shuffle_rows<8>(d, bd);
     if constexpr (kMore) {
-      const Byte* p = from + fifth;
+      const Byte* p = from + groups.fifth * t.row_stride;
       asm("" : "+r"(p));
       e[0].raw = load_halves(p, p + 4 * distance.one);
       e[1].raw = load_halves(p + distance.one, p + distance.five);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of rows of several runs, the last of which is shorter or ends in zeros.
+// Rows of several runs: copies of those whose last run is shorter or ends in zeros, and
+// transpositions of few short ones.
 #if defined(STOWAGE_CONVERT_RAGGED_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef STOWAGE_CONVERT_RAGGED_INL_H
 #undef STOWAGE_CONVERT_RAGGED_INL_H
@@ -25,7 +26,6 @@ namespace HWY_NAMESPACE {
 /// So many runs of kRun bytes as fill a line, one of each of the rows from p on.
 template <int kRun>
 HWY_INLINE __m512i load_runs(const Byte* p, std::int64_t is) {
-  if constexpr (kRun == 16) return load_quarters(p, p + is, p + 2 * is, p + 3 * is);
   if constexpr (kRun == 32) return load_halves(p, p + is);
   return _mm512_loadu_si512(p);
 }
@@ -86,48 +86,61 @@ void copy_ragged_as(const CopyBlock& c) {
 }
 
 /// Runs of each row, the last of which is shorter and not padded: rows without a gap between runs.
-/// A whole run is written there as well, which the next row puts right; not behind the last row.
 template <int kRun>
 void copy_cut(const CopyBlock& c) {
   const hn::FixedTag<Byte, kRun> d;
-  const std::int64_t rows = c.rows, is = c.is, os = c.os, n = c.across, across_is = c.across_is,
-                     last_run = c.last_run;  // bytes may alias c
+  const std::int64_t rows = c.rows, is = c.is, os = c.os, n = c.across,
+                     across_is = c.across_is;  // bytes may alias c
   const bool asked = c.tuning->prefetch_for_write;
-  const std::int64_t safe =
-      std::min(rows - kRun / os - 1, rows_with_room(c, (n - 1) * across_is + kRun));
+  const auto last = hn::FirstN(d, static_cast<std::size_t>(c.last_run));
   const Byte* from = c.src;
   Byte* to = c.dst;
-  for (std::int64_t r = 0; r < safe; ++r, from += is, to += os) {
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
     if (asked) prefetch_for_write(to + 512);
     const Byte* x = from;
     Byte* y = to;
-    for (std::int64_t k = 0; k < n; ++k, x += across_is, y += kRun)
+    for (std::int64_t k = 1; k < n; ++k, x += across_is, y += kRun)
       hn::StoreU(hn::LoadU(d, x), d, y);
+    hn::BlendedStore(hn::MaskedLoad(last, d, x), last, d, y);
   }
-  CopyBlock rest = c;
-  rest.src = from;
-  rest.dst = to;
-  rest.rows -= std::max<std::int64_t>(safe, 0);
-  copy_run_by_run(rest);
+}
+
+/// The same of two runs of 32 bytes: one store, over the beginning of the next row but for the
+/// last.
+inline void copy_cut_pairs(const CopyBlock& c) {
+  const std::int64_t rows = c.rows, is = c.is, os = c.os,
+                     across_is = c.across_is;  // bytes may alias c
+  const bool asked = c.tuning->prefetch_for_write;
+  const __mmask32 last = ~std::uint32_t{0} >> (32 - c.last_run);
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  for (std::int64_t r = 1; r <= rows; ++r, from += is, to += os) {
+    if (asked) prefetch_for_write(to + 512);
+    const __m512i v = _mm512_inserti64x4(
+        _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))),
+        _mm256_maskz_loadu_epi8(last, from + across_is), 1);
+    r < rows ? _mm512_storeu_si512(to, v)
+             : _mm512_mask_storeu_epi8(to, __mmask64{last} << 32 | 0xffffffffU, v);
+  }
 }
 
 template <int kRun>
 void copy_ragged_runs(const CopyBlock& c) {
-  if (c.last_run < kRun) return copy_cut<kRun>(c);
+  if (c.last_run < kRun) return kRun == 32 && c.across == 2 ? copy_cut_pairs(c) : copy_cut<kRun>(c);
   // So many streams are written better one after the other than in turns.
   constexpr std::int64_t kFewBlocks = 5;
   c.across <= kFewBlocks ? copy_ragged_as<kRun, 1>(c) : copy_ragged_as<kRun, 4>(c);
 }
 
-/// The first `bytes` of a vector.
+/// The first `bytes` of a vector, 1 to 64.
 HWY_INLINE __mmask64 first_bytes(std::int64_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
 
-/// Short runs of E bytes: as many rows as runs of one block fill a line, by `kWidth` bytes of each,
-/// 16, 32 or 64. Part q of register k of group g is of row (g * kParts + q) * kL + k.
+/// Short runs of E bytes: those at equal places of kRows rows are a line. `kWidth`, 16, 32 or 64
+/// bytes, holds all of a row; part q of register k of group g is of row (g * kParts + q) * kL + k.
 template <int E, int kWidth>
 struct ShortRuns {
   static constexpr int kL = 16 / E, kRows = 64 / E, kParts = 64 / kWidth,
-                       kGroups = kRows / kL / kParts, kRuns = kWidth / E;
+                       kGroups = kRows / kL / kParts;
   using D = TileTag<E, kBlocks>;
   using V = hn::Vec<D>;
 
@@ -176,8 +189,8 @@ struct ShortRuns {
     }
   }
 
-  /// The same undone: load(i) is run i of all. `kOver`: each row may be written over the beginning
-  /// of the next, but the last.
+  /// The same undone: load(i) is run i of all. `kOver`: rows are stored whole, each over the
+  /// beginning of the next, but the last; they are at least half as long.
   template <bool kOver, class Load>
   static HWY_INLINE void join(const Load& load, Byte* p, std::int64_t distance, __mmask64 mask) {
     const D d;
@@ -232,7 +245,8 @@ struct ShortRuns {
   }
 };
 
-/// `n` runs of each row from run `first` on, the last of which has `bytes` of a whole one.
+/// `n` runs of each row from run `first` on, the last of which has `bytes` of a whole one: into
+/// lines where those lie next to each other in the destination, else out of them.
 template <int E, int kWidth>
 HWY_NOINLINE void copy_short_runs(const CopyBlock& c, std::int64_t first, std::int64_t n,
                                   std::int64_t bytes) {
@@ -243,7 +257,7 @@ HWY_NOINLINE void copy_short_runs(const CopyBlock& c, std::int64_t first, std::i
   const bool asked = c.tuning->prefetch_for_write;
   const Byte* const src = c.src + first * across_is;
   Byte* const dst = c.dst + first * across_os;
-  if (os == E) {  // rows become runs
+  if (os == E) {
     in_steps<Runs::kRows>(c.rows, [&](std::int64_t row) HWY_ATTR {
       Byte* const to = dst + row * E;
       Runs::part(src + row * is, is, mask, [&](__m512i v, int i) HWY_ATTR {
@@ -265,16 +279,17 @@ HWY_NOINLINE void copy_short_runs(const CopyBlock& c, std::int64_t first, std::i
           dst + row * os, os, mask);
     });
   };
-  // Of a row of several vectors the next one's first is there already.
-  c.across == n ? join(std::true_type()) : join(std::false_type());
+  // Of rows of several vectors the next one's first is there already; of shorter rows than half a
+  // vector more than the last reach behind it.
+  c.across == n && 2 * os >= kWidth ? join(std::true_type()) : join(std::false_type());
 }
 
-/// Rows of runs of E bytes, the last of which ends in zeros or is shorter: of several vectors a
+/// Rows of runs of E bytes, of which the last may end in zeros or be shorter: of several vectors a
 /// row, a few rows at a time.
 template <int E>
-void copy_ragged_short(const CopyBlock& c) {
-  constexpr std::int64_t kRuns = 64 / E, kRows = 64 / E, kNear = 8192;
-  if (c.rows < kRows) return copy_run_by_run(c);
+void move_short_runs(const CopyBlock& c) {
+  constexpr std::int64_t kRuns = 64 / E, kNear = 8192;  // runs of a vector, and rows of a step
+  if (c.rows < kRuns) return copy_run_by_run(c);
   const auto move = [&](const CopyBlock& rows, std::int64_t first) {
     const std::int64_t n = std::min(kRuns, c.across - first),
                        bytes = first + n == c.across ? c.last_valid : E;
@@ -282,7 +297,7 @@ void copy_ragged_short(const CopyBlock& c) {
     if (4 * n > kRuns) return copy_short_runs<E, 32>(rows, first, n, bytes);
     copy_short_runs<E, 16>(rows, first, n, bytes);
   };
-  const std::int64_t near = std::max(kNear / std::max(c.is, c.os) / kRows, std::int64_t{1}) * kRows,
+  const std::int64_t near = std::max(kNear / std::max(c.is, c.os) / kRuns, std::int64_t{1}) * kRuns,
                      some = c.across <= kRuns ? c.rows : near;
   CopyBlock rows = c;
   for (std::int64_t left = c.rows; left > 0; left -= rows.rows) {
@@ -308,29 +323,30 @@ bool fits_part_runs(const TransposeBlock& t) {
 
 template <int E>
 bool fits_join_runs(const TransposeBlock& t) {
-  const bool one_vector = t.nb * E <= 64;  // of others each has to be masked
+  const bool one_vector = t.nb * E <= 64;  // of others all stores are masked
   return t.col_stride == t.nb * E && t.row_stride != 0 && few_short_runs<E>(t.nb) &&
          t.na >= 64 / E && (one_vector || t.tuning->cheap_two_sources());
 }
 
+/// Tiles have non-temporal stores.
 template <int E>
 void part_runs(const TransposeBlock& t) {
-  CopyBlock c{t.row(0),  t.column(0), t.nb, t.row_stride, E, E, E,
-              t.src_end, t.na,        E,    t.col_stride, E, E, t.tuning};
-  copy_ragged_short<E>(c);
+  if (t.non_temporal) return bands<E, kBlocks>(t);
+  move_short_runs<E>({t.row(0), t.column(0), t.nb, t.row_stride, E, E, E, t.src_end, t.na, E,
+                      t.col_stride, E, E, t.tuning});
 }
 
 template <int E>
 void join_runs(const TransposeBlock& t) {
-  CopyBlock c{t.row(0),     t.column(0), t.na, E, t.col_stride, E, E, t.src_end, t.nb,
-              t.row_stride, E,           E,    E, t.tuning};
-  copy_ragged_short<E>(c);
+  if (t.non_temporal) return bands<E, kBlocks>(t);
+  move_short_runs<E>({t.row(0), t.column(0), t.na, E, t.col_stride, E, E, t.src_end, t.nb,
+                      t.row_stride, E, E, E, t.tuning});
 }
 
 void copy_ragged(const CopyBlock& c) {
-  if (c.run == 4) return copy_ragged_short<4>(c);
-  if (c.run == 8) return copy_ragged_short<8>(c);
-  if (c.run == 16) return copy_ragged_short<16>(c);
+  if (c.run == 4) return move_short_runs<4>(c);
+  if (c.run == 8) return move_short_runs<8>(c);
+  if (c.run == 16) return move_short_runs<16>(c);
   c.run == 32 ? copy_ragged_runs<32>(c) : copy_ragged_runs<64>(c);
 }
 #endif

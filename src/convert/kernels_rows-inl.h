@@ -223,7 +223,7 @@ inline constexpr Transposes<E> kTransposes;
 #define STOWAGE_AVX3_IS_FIRST ((HWY_TARGETS & HWY_AVX3) && HWY_STATIC_TARGET != HWY_AVX3)
 
 #if HWY_TARGET <= HWY_AVX3_DL
-/// The rows that come after those of narrow_rows.
+/// What narrow_rows has behind its own.
 template <int E>
 std::span<const TransposeKernel> other_rows() {
 #if STOWAGE_AVX3_IS_FIRST
@@ -299,7 +299,7 @@ inline constexpr ByNumber kJoins = joins(), kParts = parts();
 
 template <int E>
 bool fits_pack(const TransposeBlock& t) {
-  constexpr std::int64_t kLeast = kLeastPacked + E - 1;  // half of what 17 words store is rewritten
+  constexpr std::int64_t kLeast = kLeastPacked + E - 1;  // 17 words are stored as fast in a band
   return dense_columns<E>(t) && t.row_stride != 0 && t.nb >= kLeast && t.nb <= kMostPacked &&
          t.nb != 32 && t.tuning->cheap_two_sources();
 }

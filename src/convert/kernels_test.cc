@@ -334,32 +334,88 @@ TEST(ConvertKernels, ScatteredStepsGiveTheSameBytes) {
 // Rows of which a column, or two, is about a vector long, and blocks that their number does not
 // fill.
 TEST(ConvertKernels, ColumnsOfAboutAVectorGiveTheSameBytes) {
-  constexpr const char *kNchw = "n c h w", *kNhwc = "n h w c", *k4c = "n c/4 h w c%4",
-                       *k8c = "n c/8 h w c%8";
-  constexpr std::pair<const char*, const char*> kPairs[] = {
-      {kNchw, kNhwc}, {kNhwc, kNchw}, {kNhwc, k4c}, {k4c, kNhwc}, {kNhwc, k8c}, {k8c, kNhwc}};
+  constexpr const char *kNchw = "n c h w", *kNhwc = "n h w c";
+  std::vector<std::pair<std::string, std::string>> pairs = {{kNchw, kNhwc}, {kNhwc, kNchw}};
+  for (const char* const blocks : {"n c/2 h w c%2", "n c/4 h w c%4", "n c/8 h w c%8"}) {
+    pairs.emplace_back(kNhwc, blocks);
+    pairs.emplace_back(blocks, kNhwc);
+  }
   for (const std::int64_t target : instruction_sets()) {
     use_instruction_set(target);
-    for (const DType dtype : {DType::u8, DType::f16, DType::f32}) {
-      for (std::int64_t channels = 9; channels <= 41; ++channels) {
-        for (const std::int64_t pixels : {31, 64, 77, 161}) {
-          for (const int streams : {0, 16}) {
-            const Shape shape("nchw", {1, channels, 1, pixels});
-            for (const auto& [from, to] : kPairs) {
-              const Mapping src(Layout::parse(from), shape, dtype_bytes(dtype)),
-                  dst(Layout::parse(to), shape, dtype_bytes(dtype));
-              Guarded in(src.bytes(), true), got(dst.bytes(), true);
-              std::vector<unsigned char> want(dst.bytes());
-              fill(in.bytes());
-              convert_by_oracle(dtype, src, in.data(), dtype, dst, want.data());
-              Options options;
-              static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = streams == 0,
-                                                                .streams = streams};
-              Program(dtype, src, dtype, dst, {}, options).run(in.data(), got.data(), nullptr);
-              ASSERT_TRUE(std::equal(want.begin(), want.end(), got.data()))
-                  << from << " to " << to << ", " << shape.text() << ", " << dtype_name(dtype)
-                  << ", instruction set " << target;
+    for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
+      for (std::int64_t channels = 2; channels <= 41; ++channels) {
+        for (const std::int64_t pixels : {3, 31, 77, 161}) {
+          const std::int64_t tuned = channels + pixels;
+          Options options;
+          static_cast<ConversionTuning&>(options.tuning) = {
+              .prefetch_for_write = tuned % 3 == 0 || tuned % 2 == 0,
+              .streams = tuned % 2 == 0 ? 0 : 16};
+          const Shape shape("nchw", {1, channels, 1, pixels});
+          for (const auto& [from, to] : pairs) {
+            const Mapping src(Layout::parse(from), shape, dtype_bytes(dtype)),
+                dst(Layout::parse(to), shape, dtype_bytes(dtype));
+            Guarded in(src.bytes(), true), got(dst.bytes(), true);
+            std::vector<unsigned char> want(dst.bytes());
+            fill(in.bytes());
+            std::ranges::fill(got.bytes(), 0x55);
+            convert_by_oracle(dtype, src, in.data(), dtype, dst, want.data());
+            Program(dtype, src, dtype, dst, {}, options).run(in.data(), got.data(), nullptr);
+            ASSERT_TRUE(std::equal(want.begin(), want.end(), got.data()))
+                << from << " to " << to << ", " << shape.text() << ", " << dtype_name(dtype)
+                << ", instruction set " << target;
+          }
+        }
+      }
+    }
+  }
+  use_instruction_set(0);
+}
+
+// What lies behind the last row belongs to another unit, which may be done.
+TEST(ConvertKernels, RaggedCopiesWriteTheirOwnRowsOnly) {
+  constexpr std::int64_t kMargin = 256, kMostRows = 40;
+  for (const std::int64_t target : instruction_sets()) {
+    use_instruction_set(target);
+    if (!kernels().copies_ragged) continue;
+    for (const std::int64_t run : {4, 8, 16, 32, 64}) {
+      for (const std::int64_t across : {2, 3, 4, 5, 9, 17}) {
+        if (!fits_ragged(run, across)) continue;
+        for (std::int64_t last = 1; last <= run; last += run > 8 ? 5 : 1) {
+          for (const std::int64_t rows : {1, 4, 15, 16, 17, 33, 40}) {
+            const bool cut = last < run && last % 2 == 1;
+            const std::int64_t row = (across - 1) * run + (cut ? last : run),
+                               plane = kMostRows * run;
+            std::vector<unsigned char> in(static_cast<std::size_t>(across * plane + kMargin)),
+                got(in.size() + 2 * kMargin, 0x55), want;
+            fill(in);
+            want = got;
+            Tuning tuning;
+            CopyBlock block{};
+            block.src = in.data();
+            block.dst = got.data() + kMargin;
+            block.rows = rows;
+            block.run = block.valid = run;
+            block.src_end = in.data() + in.size();
+            block.across = across;
+            block.last_run = cut ? last : run;
+            block.last_valid = last;
+            block.tuning = &tuning;
+            (cut ? block.is : block.os) = run;
+            (cut ? block.os : block.is) = row;
+            (cut ? block.across_is : block.across_os) = plane;
+            (cut ? block.across_os : block.across_is) = run;
+            for (std::int64_t r = 0; r < rows; ++r) {
+              for (std::int64_t k = 0; k < across; ++k) {
+                for (std::int64_t i = 0; i < (k + 1 < across ? run : block.last_run); ++i) {
+                  const bool zero = k + 1 == across && i >= last;
+                  want[static_cast<std::size_t>(kMargin + r * block.os + k * block.across_os + i)] =
+                      zero ? 0 : block.src[r * block.is + k * block.across_is + i];
+                }
+              }
             }
+            choose(kernels(), block).run(block);
+            ASSERT_EQ(got, want) << across << " runs of " << run << ", the last of " << last
+                                 << (cut ? " cut, " : " padded, ") << rows << " rows";
           }
         }
       }
