@@ -318,14 +318,14 @@ bool few_short_runs(std::int64_t n) {
 template <int E>
 bool fits_part_runs(const TransposeBlock& t) {
   return t.row_stride == t.na * E && t.col_stride != 0 && few_short_runs<E>(t.na) &&
-         t.nb >= 64 / E && t.walk != Walk::runs;
+         t.nb >= 64 / E && !goes_by_buffer(t.walk);
 }
 
 template <int E>
 bool fits_join_runs(const TransposeBlock& t) {
   const bool one_vector = t.nb * E <= 64;  // of others all stores are masked
   return t.col_stride == t.nb * E && t.row_stride != 0 && few_short_runs<E>(t.nb) &&
-         t.na >= 64 / E && (one_vector || t.tuning->cheap_two_sources());
+         t.na >= 64 / E && !goes_by_buffer(t.walk) && (one_vector || t.tuning->cheap_two_sources());
 }
 
 /// Tiles have non-temporal stores.

@@ -205,8 +205,8 @@ constexpr Transposes<E>::Transposes() {
   }
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (E >= 4) {
-    add("part", Number::columns, fits_part_runs<E>, part_runs<E>);
-    add("join", Number::rows, fits_join_runs<E>, join_runs<E>);
+    add("runs", Number::element, fits_part_runs<E>, part_runs<E>);
+    add("runs", Number::element, fits_join_runs<E>, join_runs<E>);
   }
 #endif
   add(
