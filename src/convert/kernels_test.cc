@@ -3,6 +3,7 @@
 #include "convert/kernels.h"
 
 #include <gtest/gtest.h>
+#include <hwy/detect_targets.h>
 
 #include <algorithm>
 #include <memory>
@@ -84,6 +85,13 @@ TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
               const TransposeKernel& row = choose(kernels(), element, block);
               EXPECT_TRUE(row.fits(block)) << row.name << ", " << na << " by " << nb;
               chosen.insert({row.fits, row.run});
+              // Rows of AVX3_DL for bytes and words stand before all of AVX3, some for good.
+              if (target != HWY_AVX3_DL || element > 2) continue;
+              const auto rows = kernels().transpose[static_cast<std::size_t>(k)];
+              const auto fits = [&](const TransposeKernel& other) { return other.fits(block); };
+              auto next = std::ranges::find_if(rows, fits);
+              if (next != rows.end()) next = std::find_if(next + 1, rows.end(), fits);
+              if (next != rows.end()) chosen.insert({next->fits, next->run});
             }
           }
         }
