@@ -208,15 +208,15 @@ void part_few(const TransposeBlock& t) {
 
 /// Two rows of elements of 16 bytes, whose columns follow each other without a gap.
 inline void join_whole_blocks(const TransposeBlock& t) {
-  const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
-                high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   const Byte *const first = t.row(0), *const second = t.row(1);
   Byte* const column = t.cols[0];
   in_steps<4>(t.na, t.order_of_steps(), [&](std::int64_t a) HWY_ATTR {
     const __m512i x = _mm512_loadu_si512(first + a * 16), y = _mm512_loadu_si512(second + a * 16);
     Byte* const to = column + a * 32;
-    _mm512_storeu_si512(to, _mm512_permutex2var_epi64(x, low, y));
-    _mm512_storeu_si512(to + 64, _mm512_permutex2var_epi64(x, high, y));
+    __m512i low, high;
+    interleave_quarters(x, y, low, high);
+    _mm512_storeu_si512(to, low);
+    _mm512_storeu_si512(to + 64, high);
   });
 }
 

@@ -137,7 +137,7 @@ HWY_NOINLINE void pack_columns(const TransposeBlock& t) {
   const std::int64_t pitch = 2 * t.nb, steps = ceil_div(t.na, kN);
   const StepOrder step_order = t.order_of_steps();
   const bool ahead = t.tuning->prefetch_for_write;
-  const __mmask64 end = ~std::uint64_t{0} >> (kMore ? 128 - pitch : 64 - pitch);
+  const __mmask64 end = first_bytes(kMore ? pitch - 64 : pitch);
   __m512i first[2], last[2][2], rest[2][2];
   for (int half = 0; half < 2; ++half) {
     first[half] = _mm512_load_si512(order.first[half]);

@@ -111,16 +111,15 @@ inline void copy_cut_pairs(const CopyBlock& c) {
   const std::int64_t rows = c.rows, is = c.is, os = c.os,
                      across_is = c.across_is;  // bytes may alias c
   const bool asked = c.tuning->prefetch_for_write;
-  const __mmask32 last = ~std::uint32_t{0} >> (32 - c.last_run);
+  const __mmask64 last = first_bytes(32 + c.last_run);
   const Byte* from = c.src;
   Byte* to = c.dst;
   for (std::int64_t r = 1; r <= rows; ++r, from += is, to += os) {
     if (asked) prefetch_for_write(to + 512);
     const __m512i v = _mm512_inserti64x4(
         _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))),
-        _mm256_maskz_loadu_epi8(last, from + across_is), 1);
-    r < rows ? _mm512_storeu_si512(to, v)
-             : _mm512_mask_storeu_epi8(to, __mmask64{last} << 32 | 0xffffffffU, v);
+        _mm256_maskz_loadu_epi8(static_cast<__mmask32>(last >> 32), from + across_is), 1);
+    r < rows ? _mm512_storeu_si512(to, v) : _mm512_mask_storeu_epi8(to, last, v);
   }
 }
 
@@ -131,9 +130,6 @@ void copy_ragged_runs(const CopyBlock& c) {
   constexpr std::int64_t kFewBlocks = 5;
   c.across <= kFewBlocks ? copy_ragged_as<kRun, 1>(c) : copy_ragged_as<kRun, 4>(c);
 }
-
-/// The first `bytes` of a vector, 1 to 64.
-HWY_INLINE __mmask64 first_bytes(std::int64_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
 
 /// Short runs of E bytes: those at equal places of kRows rows are a line. `kWidth`, 16, 32 or 64
 /// bytes, holds all of a row; part q of register k of group g is of row (g * kParts + q) * kL + k.
@@ -201,11 +197,7 @@ struct ShortRuns {
         store_quarters(load(k), load(kL + k), load(2 * kL + k), load(3 * kL + k),
                        [&](__m512i v, int g) HWY_ATTR { x[g][k].raw = v; });
       } else if constexpr (kWidth == 32) {
-        const __m512i low = load(k), high = load(kL + k);
-        x[0][k].raw =
-            _mm512_permutex2var_epi64(low, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high);
-        x[1][k].raw =
-            _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), high);
+        interleave_quarters(load(k), load(kL + k), x[0][k].raw, x[1][k].raw);
       } else {
         x[0][k].raw = load(k);
       }
@@ -306,26 +298,6 @@ void move_short_runs(const CopyBlock& c) {
     rows.src += rows.rows * rows.is;
     rows.dst += rows.rows * rows.os;
   }
-}
-
-/// So few runs of E bytes without a gap that squares, of which some have to overlap, are slower.
-template <int E>
-bool few_short_runs(std::int64_t n) {
-  constexpr std::int64_t kMost = 15, kMostBytes = 160;
-  return n > 1 && n <= kMost && n * E <= kMostBytes;
-}
-
-template <int E>
-bool fits_part_runs(const TransposeBlock& t) {
-  return t.row_stride == t.na * E && t.col_stride != 0 && few_short_runs<E>(t.na) &&
-         t.nb >= 64 / E && !goes_by_buffer(t.walk);
-}
-
-template <int E>
-bool fits_join_runs(const TransposeBlock& t) {
-  const bool one_vector = t.nb * E <= 64;  // of others all stores are masked
-  return t.col_stride == t.nb * E && t.row_stride != 0 && few_short_runs<E>(t.nb) &&
-         t.na >= 64 / E && !goes_by_buffer(t.walk) && (one_vector || t.tuning->cheap_two_sources());
 }
 
 /// Tiles have non-temporal stores.

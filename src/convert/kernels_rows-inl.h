@@ -120,6 +120,28 @@ bool fits_one_band(const TransposeBlock& t) {
   return dense_columns<E>(t) && column > 16 && column % 16 != 0 && column <= kMost;
 }
 
+#if HWY_TARGET <= HWY_AVX3
+/// So few runs of E bytes that squares, of which some have to overlap, are slower.
+template <int E>
+bool few_short_runs(std::int64_t n) {
+  constexpr std::int64_t kMost = 15, kMostBytes = 160;
+  return n > 1 && n <= kMost && n * E <= kMostBytes;
+}
+
+template <int E>
+bool fits_part_runs(const TransposeBlock& t) {
+  return dense_rows<E>(t) && t.col_stride != 0 && few_short_runs<E>(t.na) &&
+         !goes_by_buffer(t.walk);
+}
+
+template <int E>
+bool fits_join_runs(const TransposeBlock& t) {
+  const bool one_vector = t.nb * E <= 64;  // of others all stores are masked
+  return dense_columns<E>(t) && t.row_stride != 0 && few_short_runs<E>(t.nb) &&
+         !goes_by_buffer(t.walk) && (one_vector || t.tuning->cheap_two_sources());
+}
+#endif
+
 template <int E>
 constexpr Transposes<E>::Transposes() {
   if constexpr (E <= 8) {

@@ -122,6 +122,12 @@ HWY_INLINE void store_quarters(__m512i p, __m512i q, __m512i r, __m512i s, const
   asm("" ::: "memory");  // stores between shuffles: compilers would put all of them at the end
 }
 
+/// 16 bytes of each of two vectors in turn: of their lower halves, and of their upper ones.
+HWY_INLINE void interleave_quarters(__m512i x, __m512i y, __m512i& low, __m512i& high) {
+  low = _mm512_permutex2var_epi64(x, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), y);
+  high = _mm512_permutex2var_epi64(x, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), y);
+}
+
 template <Writing kWriting>
 HWY_INLINE void store_lines(__m512i p, __m512i q, __m512i r, __m512i s, Byte* to,
                             std::int64_t stride) {

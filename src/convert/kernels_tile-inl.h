@@ -316,6 +316,9 @@ HWY_INLINE __m512i load_quarters(const Byte* p, const Byte* q, const Byte* r, co
   line = _mm512_inserti32x4(line, load(r), 2);
   return _mm512_inserti32x4(line, load(s), 3);
 }
+
+/// The first n bytes of a vector, 1 to 64.
+HWY_INLINE __mmask64 first_bytes(std::int64_t n) { return ~std::uint64_t{0} >> (64 - n); }
 #endif
 
 /// A perfect shuffle of the lanes of kN registers within each 128-bit block.
