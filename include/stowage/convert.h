@@ -105,7 +105,7 @@ class Conversion {
   Program& program() noexcept;
   const Program& program() const noexcept;
 
-  alignas(16) std::byte program_[30 * 1024];
+  alignas(16) std::byte program_[32 * 1024];
 };
 
 /// Converts the whole tensor; a convenience for tools and tests.

@@ -5,10 +5,11 @@
 #include <new>
 
 #include "base/checked.h"
-#include "base/text.h"
 #include "base/thread_pool.h"
+#include "convert/passes.h"
 #include "convert/planes.h"
 #include "convert/ragged.h"
+#include "convert/shuffle.h"
 #include "convert/slices.h"
 #include "convert/stage.h"
 #include "convert/unit.h"
@@ -36,41 +37,9 @@ std::int64_t reach(const Mapping& mapping) {
   return last + 1;
 }
 
-/// Whether the job is done in squares that fill lines and may be taken in any order, for explain().
-bool walks_squares(const Job& job) {
-  const bool any = job.walk == Walk::free || job.walk == Walk::panels || job.walk == Walk::runs;
-  return any && kernels().vectors_are_lines() && job.parts == Parts::none && job.col_stride != 0 &&
-         job.a.block >= columns_of_square(job.dst_bytes) && job.b.block * job.dst_bytes >= kLine;
-}
-
-/// In which order tiles or squares are walked, likewise.
-std::string_view order_of(const Job& job, const Tuning& tuning) {
-  switch (job.walk) {
-    case Walk::staggered:
-      return "a few columns at a time, each a line behind those before, for many in a line crowd "
-             "the L1 cache";
-    case Walk::diagonal:
-      return "squares along diagonals, for rows and columns crowd the L1 cache";
-    case Walk::runs:
-      return "in runs of lines of a few columns, put together in the L1 cache, for columns crowd "
-             "it";
-    case Walk::pieces:
-      return "in pieces that bypass the caches";
-    case Walk::panels:
-      return "a few rows or columns at a time, each line loaded once, for tiles would load it "
-             "again";
-    case Walk::free:
-      break;
-  }
-  return tuning.streams > 0 ? "as many far rows or columns at once as fill a line"
-                            : "all rows and columns of a block at once";
-}
-
-/// What moves a unit of a transposition.
-std::string_view name_of(const Job& job) noexcept {
-  if (job.move == UnitMove::join) return "join";
-  if (job.move == UnitMove::part) return "part";
-  return job.transpose->name;
+/// Whether its units go by way of scratch memory in two steps.
+bool has_steps(const Job& job) noexcept {
+  return job.kind == Kind::planes || job.kind == Kind::passes;
 }
 
 }  // namespace
@@ -203,9 +172,9 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
   }
   // Where several nests make one tensor, each part of it is finished while its lines are near.
   const bool several = !sliced_ && nests_ > 1 && nests_ <= kKept;
-  const bool steps = std::any_of(
-      jobs_.begin(), jobs_.begin() + (several ? nests_ : 0),
-      [](const Job& job) { return job.kind == Kind::stage || job.kind == Kind::planes; });
+  const bool steps =
+      std::any_of(jobs_.begin(), jobs_.begin() + (several ? nests_ : 0),
+                  [](const Job& job) { return job.kind == Kind::stage || has_steps(job); });
   const std::size_t turn_bytes = steps ? kTurnOfSteps : kTurnBytes;
   const std::size_t turns = several ? dst_size_ / (parts * turn_bytes) + 1 : 1;
   parallel(pool, parts, [&](std::size_t part) {
@@ -229,8 +198,8 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
     const std::int64_t begin = cut(job.units, part), end = cut(job.units, part + 1);
     if (job.kind == Kind::stage) {
       run_stages(i, job, begin, end, src, dst);
-    } else if (job.kind == Kind::planes) {
-      run_planes(job, begin, end, memory, false);
+    } else if (has_steps(job)) {
+      run_by_steps(nest_of(i), job, begin, end, memory, false);
     } else {
       run_job(job, begin, end, memory);
     }
@@ -254,8 +223,18 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
 void Program::make(const Nest& nest, bool alone, Bypass bypass, Job& out) const noexcept {
   make_job(nest, alone, src_scalar_, dst_scalar_, casts_units(), row_cast_.moves(), bypass, tuning_,
            out);
-  if (!casts_units()) choose_planes(nest, dst_scalar_, least_of_stage_, out);
+  if (!casts_units()) choose_steps(nest, dst_scalar_, out);
   if (casts_units() && !mapped_) choose_stage(nest, least_of_stage_, out);
+}
+
+void Program::choose_steps(const Nest& nest, int scalar, Job& job) const noexcept {
+  choose_planes(nest, scalar, least_of_stage_, job);
+  // Finding the windows of a shuffle takes as long as moving a few thousand elements, comparing the
+  // layouts between two passes as long as a few times as many.
+  constexpr double kShuffleCost = 1, kPassesCost = 5;  // ns for each element of a stage
+  const auto least = static_cast<double>(least_of_stage_);
+  choose_shuffle(nest, scalar, kShuffleCost * least, job);
+  choose_passes(nest, scalar, kPassesCost * least, tuning_, job);
 }
 
 /// f(unit) for units [begin, end) of the job.
@@ -333,8 +312,8 @@ void Program::run_slice(const Byte* src, const Byte* src_end, Byte* dst) const n
                               : Memory{src, src_end, scratch, true};
   for (std::int64_t i = 0; i < nests_; ++i) {
     const Job& job = jobs_[static_cast<std::size_t>(i)];
-    job.kind == Kind::planes ? run_planes(job, 0, job.units, memory, false)
-                             : run_job(job, 0, job.units, memory);
+    has_steps(job) ? run_by_steps(nest_of(i), job, 0, job.units, memory, false)
+                   : run_job(job, 0, job.units, memory);
   }
   if (!first) cast_ranges(ranges, ranges.n, elements, scratch, dst);
 }
@@ -351,7 +330,7 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
   const int narrow = std::min(src_scalar_, dst_scalar_);
   make_job(stage.move, true, narrow, narrow, false, {},
            stage.cast_first ? bypass_of_steps() : Bypass::none, tuning_, move);
-  choose_planes(stage.move, narrow, least_of_stage_, move);
+  choose_steps(stage.move, narrow, move);
   alignas(64) Byte scratch[kStageBytes + 64];
   Chain ranges;
   ranges.count = 1;
@@ -364,8 +343,8 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
       cast_ranges(ranges, stage.ranges.valid, stage.elements, outer.src, scratch);
     const Memory memory{stage.cast_first ? scratch : outer.src, src_end,
                         stage.cast_first ? outer.dst : scratch, !stage.cast_first};
-    if (move.kind == Kind::planes) {
-      run_planes(move, 0, move.units, memory, outer.zero);
+    if (has_steps(move)) {
+      run_by_steps(stage.move, move, 0, move.units, memory, outer.zero);
     } else {
       each_unit(move, 0, move.units, memory.src, memory.dst, [&](Unit unit) {
         unit.zero |= outer.zero;
@@ -377,38 +356,72 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
   if (move.non_temporal) finish_stores();
 }
 
-/// As run_job, or nothing but zeros.
+void Program::run_steps(const Job& job, const Steps& steps, std::int64_t n, const Loop& block,
+                        std::span<Byte> scratch, std::int64_t begin, std::int64_t end,
+                        const Memory& memory, bool zero) const noexcept {
+  const Size size = memory.to_scratch ? Size::small : size_;
+  const Job &read = steps.read, &write = steps.write;
+  UnitRunner reader(read, row_cast_, false, false, {}, {}, memory.src_end, Size::small, tuning_);
+  UnitRunner writer(write, row_cast_, false, false, {}, {}, scratch.data() + scratch.size(), size,
+                    tuning_);
+  each_unit(job, begin, end, memory.src, memory.dst, [&](const Unit& outer) {
+    if (std::min(job.a.block, job.a.n - outer.a) != n) return;
+    const bool zeros = zero || outer.zero;
+    each_unit(read, 0, zeros ? 0 : read.units, outer.src + outer.a * block.is, scratch.data(),
+              [&](const Unit& unit) { reader.run(unit); });
+    each_unit(write, 0, write.units, scratch.data(), outer.dst + outer.a * block.os,
+              [&](Unit unit) {
+                unit.zero |= zeros;
+                writer.run(unit);
+              });
+  });
+  if (write.non_temporal) finish_stores();
+}
+
 void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Memory& memory,
                          bool zero) const noexcept {
-  if (begin >= end) return;
-  const Size size = memory.to_scratch ? Size::small : size_;
-  const Bypass bypass = memory.to_scratch ? Bypass::none : bypass_of_steps();
   const Planes planes = planes_of(job);
   alignas(64) Byte scratch[kPlanesBytes];
   // The last part of a loop may be shorter.
   for (const std::int64_t n : {job.a.block, job.a.n % job.a.block}) {
     if (n == 0) continue;
-    Job read, write;
-    make_job(into_planes(planes, n), true, planes.element, planes.element, false, {}, Bypass::none,
-             tuning_, read);
-    make_job(from_planes(planes, n), true, planes.element, planes.element, false, {}, bypass,
-             tuning_, write);
-    UnitRunner reader(read, row_cast_, false, false, {}, {}, memory.src_end, Size::small, tuning_);
-    UnitRunner writer(write, row_cast_, false, false, {}, {}, scratch + sizeof scratch, size,
-                      tuning_);
-    each_unit(job, begin, end, memory.src, memory.dst, [&](const Unit& outer) {
-      if (std::min(job.a.block, job.a.n - outer.a) != n) return;
-      const bool zeros = zero || outer.zero;
-      each_unit(read, 0, zeros ? 0 : read.units, outer.src + outer.a * planes.between.is, scratch,
-                [&](const Unit& unit) { reader.run(unit); });
-      each_unit(write, 0, write.units, scratch, outer.dst + outer.a * planes.between.os,
-                [&](Unit unit) {
-                  unit.zero |= zeros;
-                  writer.run(unit);
-                });
-    });
+    const Steps steps =
+        steps_of(into_planes(planes, n), from_planes(planes, n), planes.element, memory.to_scratch);
+    run_steps(job, steps, n, planes.between, scratch, begin, end, memory, zero);
   }
-  if (bypass != Bypass::none) finish_stores();
+}
+
+void Program::run_passes(const Nest& nest, const Job& job, std::int64_t begin, std::int64_t end,
+                         const Memory& memory, bool zero) const noexcept {
+  Passes passes;
+  make_passes(nest, job, passes);
+  alignas(64) Byte scratch[kTileBytes + 64];
+  run_steps(job, steps_of(passes.first, passes.second, job.dst_bytes, memory.to_scratch), job.a.n,
+            kOneIteration, scratch, begin, end, memory, zero);
+}
+
+Nest Program::nest_of(std::int64_t i) const noexcept {
+  Nest nest;
+  plan_.make(i, nest);
+  return nest;
+}
+
+Program::Steps Program::steps_of(const Nest& read, const Nest& write, int element,
+                                 bool to_scratch) const noexcept {
+  const Bypass bypass = to_scratch ? Bypass::none : bypass_of_steps();
+  Steps out;
+  make_job(read, true, element, element, false, {}, Bypass::none, tuning_, out.read);
+  make_job(write, true, element, element, false, {}, bypass, tuning_, out.write);
+  choose_shuffle(read, element, 0, out.read);
+  choose_shuffle(write, element, 0, out.write);
+  return out;
+}
+
+void Program::run_by_steps(const Nest& nest, const Job& job, std::int64_t begin, std::int64_t end,
+                           const Memory& memory, bool zero) const noexcept {
+  if (begin >= end) return;
+  job.kind == Kind::planes ? run_planes(job, begin, end, memory, zero)
+                           : run_passes(nest, job, begin, end, memory, zero);
 }
 
 const Job* Program::main_job() const noexcept {
@@ -418,102 +431,6 @@ const Job* Program::main_job() const noexcept {
     if (most == nullptr || job.bytes() > most->bytes()) most = &job;
   }
   return most;
-}
-
-std::string Program::kernel() const {
-  if (alias_) return "alias";
-  const Job* const job = main_job();
-  if (job == nullptr) return "nothing";
-  if (job->fill) return "fill";
-  std::string out;
-  if (cast_) out = text(dtype_name(src_dtype_), "->", dtype_name(dst_dtype_), " ");
-  if (sliced_) return out + "slices";
-  if (job->kind == Kind::strided) return text(out, "strided ", job->dst_bytes);
-  if (job->kind == Kind::stage) return out + "stage";
-  if (job->kind == Kind::planes) return text("planes ", job->dst_bytes);
-  // Rows are cast run by run.
-  if (job->kind == Kind::copy) return out + (cast_ ? "copy" : std::string(job->copy->name));
-  if (moves_pixels(job->move))
-    return text(out, name_of(*job), " ", job->move == UnitMove::join ? job->b.n : job->a.n);
-  const TransposeKernel& kernel = *job->transpose;
-  const int element = cast_ ? std::min(job->src_bytes, job->dst_bytes) : job->dst_bytes;
-  const std::int64_t number = kernel.number == TransposeKernel::Number::rows      ? job->b.block
-                              : kernel.number == TransposeKernel::Number::columns ? job->columns
-                                                                                  : element;
-  return text(out, kernel.name, " ", number);
-}
-
-std::string Program::explain() const {
-  if (alias_) return "the bytes are the same on both sides: nothing moves\n";
-  std::string out;
-  if (sliced_) {
-    out += text("slices: ", slices_.parts.n + slices_.rests(), ", each of ",
-                slices_.ranges.n * slices_.elements, " elements, cast as they lie in ",
-                slices_.ranges.n, slices_.ranges.n == 1 ? " range" : " ranges",
-                " and moved by way of scratch memory. The first one:\n");
-  }
-  for (std::int64_t i = 0; i < std::min(nests_, kKept); ++i) {
-    const Job& job = jobs_[static_cast<std::size_t>(i)];
-    if (job.fill) {
-      out += text("fill: zeros, ", job.bytes(), " bytes\n");
-      continue;
-    }
-    if (job.kind == Kind::stage) {
-      out += text("stage: ", job.bytes(), " bytes in ", job.units, " parts, each of ", job.a.n,
-                  " elements, which are cast as they lie and moved by way of scratch memory\n");
-      continue;
-    }
-    if (job.kind == Kind::planes) {
-      out += text("planes: ", job.bytes(), " bytes in ", job.units, " parts, each of ", job.b.n,
-                  " planes of ", job.a.block, " elements of ", job.dst_bytes,
-                  job.dst_bytes == 1 ? " byte" : " bytes",
-                  ", which are made in scratch memory and become the result\n");
-      continue;
-    }
-    const bool transposed = job.kind == Kind::transpose;
-    out +=
-        text(transposed               ? name_of(job)
-             : job.kind == Kind::copy ? (casts_units() ? std::string_view("cast") : job.copy->name)
-                                      : std::string_view("strided"),
-             ": ", job.bytes(), " bytes in ", job.units, " blocks, each of ", job.a.block, " x ",
-             job.b.block * job.across.n, " elements of ",
-             job.src_bytes == job.dst_bytes
-                 ? text(job.dst_bytes)
-                 : text(job.src_bytes, job.src_bytes == 1 ? " byte" : " bytes", ", written as ",
-                        job.dst_bytes),
-             job.dst_bytes == 1 ? " byte" : " bytes");
-    if (transposed && job.transpose->name == "transpose" && !moves_blocks(job.move)) {
-      out += text("; ", order_of(job, tuning_),
-                  !goes_by_buffer(job.walk) && tuning_.prefetch_for_write
-                      ? ", lines asked for before they are written"
-                      : "",
-                  walks_squares(job) && order_of_steps(size_, tuning_) == StepOrder::scattered
-                      ? ", in scattered steps, for the L2 cache holds all"
-                      : "");
-    }
-    if (job.non_temporal && job.walk != Walk::pieces)
-      out += "; stores that fill whole lines bypass the caches";
-    if (casts_units() && job.move != UnitMove::none) out += "; cast and moved in one step";
-    if (job.parts == Parts::rows) out += "; rows are gathered in scratch memory first";
-    if (job.parts == Parts::columns) out += "; columns are made in scratch memory and copied";
-    if (transposed && job.columns > job.a.n) {
-      out += text("; ", job.columns - job.a.n, " of ", job.columns,
-                  " columns are gaps and thrown away");
-    }
-    out += "\n";
-  }
-  if (nests_ > kKept) out += text("and ", nests_ - kKept, " parts more\n");
-  if (size_ == Size::large) out += "the result is at least twice the L2 cache of a core\n";
-  return out;
-}
-
-Conversion::Speed Program::speed() const noexcept {
-  const Job* const job = main_job();
-  if (alias_) return Conversion::Speed::none;
-  if (job == nullptr) return Conversion::Speed::copy;
-  if (job->kind == Kind::strided) return Conversion::Speed::single;
-  const bool copied = job->kind == Kind::copy && !job->fill && !cast_;
-  return copied ? Conversion::Speed::copy : Conversion::Speed::shuffle;
 }
 
 }  // namespace stowage::conversion

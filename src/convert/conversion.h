@@ -77,8 +77,17 @@ class Program {
     bool to_scratch;
   };
 
+  /// Into scratch memory and out of it.
+  struct Steps {
+    Job read, write;
+  };
+
   /// Whether the units of jobs are cast.
   bool casts_units() const noexcept { return cast_ && !sliced_; }
+
+  /// A line, or one for each step too, of a job of the nest; of one that moves without any.
+  std::string explain(const Nest& nest, const Job& job, bool cast) const;
+  std::string explain_moves(const Job& job, bool cast) const;
 
   /// The job that writes most; null where there is none.
   const Job* main_job() const noexcept;
@@ -101,8 +110,22 @@ class Program {
   void run_slice(const Byte* src, const Byte* src_end, Byte* dst) const noexcept;
   void run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin, std::int64_t end,
                   const Byte* src, Byte* dst) const noexcept;
+  /// Each unit of the job by way of scratch memory: those that take n iterations of chain a, which
+  /// are as far from each other as those of `block`.
+  void run_steps(const Job& job, const Steps& steps, std::int64_t n, const Loop& block,
+                 std::span<Byte> scratch, std::int64_t begin, std::int64_t end,
+                 const Memory& memory, bool zero) const noexcept;
   void run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Memory& memory,
                   bool zero) const noexcept;
+  void run_passes(const Nest& nest, const Job& job, std::int64_t begin, std::int64_t end,
+                  const Memory& memory, bool zero) const noexcept;
+  /// Of a job of the nest that has two steps; `zero`: nothing but zeros.
+  void run_by_steps(const Nest& nest, const Job& job, std::int64_t begin, std::int64_t end,
+                    const Memory& memory, bool zero) const noexcept;
+  Steps steps_of(const Nest& read, const Nest& write, int element, bool to_scratch) const noexcept;
+  /// Two steps instead of the job, without a cast, if they are faster.
+  void choose_steps(const Nest& nest, int scalar, Job& job) const noexcept;
+  Nest nest_of(std::int64_t i) const noexcept;
   void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
 
   NestPlan plan_;

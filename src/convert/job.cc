@@ -520,7 +520,7 @@ void order_steps(Job& job, const Pool& pool) noexcept {
 }
 
 std::int64_t Job::bytes() const noexcept {
-  std::int64_t n = a.n * b.n * across.n * dst_bytes;
+  std::int64_t n = a.n * b.n * across.n * chunk.n * dst_bytes;
   for (int i = 0; i < step_count; ++i) {
     if (steps[i].what == Step::What::outer) n *= steps[i].n;
   }
@@ -543,6 +543,7 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
   out.param = nest.param;
   out.a = Chain{};
   out.b = Chain{};
+  out.chunk = Chain{};
   out.across = kOneIteration;
 }
 

@@ -26,6 +26,8 @@ enum class Kind : std::uint8_t {
   strided,    ///< no contiguous loop on one side or both: element by element
   stage,      ///< a cast by way of scratch memory, see stage.h; chain a has its elements
   planes,     ///< by way of planes in scratch memory, see planes.h
+  shuffle,    ///< chunks put together in registers, see shuffle.h; a and b are loops of them
+  passes,     ///< by way of another layout in scratch memory, see passes.h; a has its elements
 };
 
 /// Whether the rows or the columns of a transposition are contiguous in short parts only. Rows are
@@ -92,6 +94,7 @@ struct Job {
   int src_bytes, dst_bytes;  ///< of an element; equal and wider than a scalar where runs are short
   std::int64_t src, dst, param;
   Chain a, b;
+  Chain chunk;  ///< of a shuffle: its elements, by the destination
   /// Of a copy: runs of one row that a unit moves together; of a transposition: blocks that it
   /// does. n = 1 where there is none.
   Loop across;
@@ -105,7 +108,10 @@ struct Job {
   std::int64_t row_stride, col_stride;
   std::int64_t copy_run, copy_valid, copy_across;  ///< likewise of a copy
   UnitMove move;
-  JoinKernels joins;  ///< of a move between rows and pixels
+  JoinKernels joins;    ///< of a move between rows and pixels
+  bool pass_by_source;  ///< of passes: whose innermost loops their layout has innermost
+  int pass_inner;       ///< how many of them
+  int shuffle_pairs;    ///< of windows, of a vector of a shuffle
   int step_count;
   std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
   std::int64_t units;

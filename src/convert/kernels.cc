@@ -24,6 +24,7 @@
 #include "convert/kernels_pixels-inl.h"
 #include "convert/kernels_rows-inl.h"
 #include "convert/kernels_runs-inl.h"
+#include "convert/kernels_shuffle-inl.h"
 #include "convert/kernels_split-inl.h"
 #include "convert/kernels_widen-inl.h"
 
@@ -39,6 +40,7 @@ const Kernels* table() {
     Kernels all = *N_AVX3::table();
     all.transpose[0] = narrow_rows<1>();
     all.transpose[1] = narrow_rows<2>();
+    all.shuffle_bytes = shuffles_of_bytes();
     return all;
   }();
   return &kernels;
@@ -151,6 +153,8 @@ const Kernels* table() {
       cast_rows(),
       cast_moves(),
       join_kernels(),
+      shuffles_of_bytes(),
+      shuffles_of_words(),
       HWY_TARGET,
   };
   return &kernels;

@@ -304,6 +304,38 @@ struct CastMoves {
   void (*transpose_runs)(const CastRuns&) = nullptr;
 };
 
+/// Chunks of the destination that are put together in registers: each of their vectors has its
+/// lanes from pairs of windows of the source.
+struct ShuffleTable {
+  static constexpr std::int64_t kVector = 64;  ///< bytes of a vector, and of a window
+  static constexpr int kMostVectors = 4, kMostPairs = 4;
+
+  /// Lanes, from 0 to twice those of a vector: of bytes, or of words of 4 bytes where elements are
+  /// no narrower.
+  alignas(64) Byte order[kMostVectors][kMostPairs][kVector];
+  /// 255 where a byte comes from this pair; 0 from none: it becomes zero.
+  alignas(64) Byte taken[kMostVectors][kMostPairs][kVector];
+  /// Where windows begin, in bytes from where the chunk does.
+  std::int64_t window[kMostVectors][kMostPairs][2];
+  int vectors, pairs;
+  bool zeros;          ///< whether there are bytes from no pair
+  std::int64_t bytes;  ///< of a chunk
+  std::int64_t reach;  ///< bytes of the source up to the end of the last window
+};
+
+/// n chunks, at these distances.
+struct ShuffleRun {
+  const Byte* src;
+  Byte* dst;
+  std::int64_t n, is, os;
+  const ShuffleTable* table;
+};
+
+/// By vectors and pairs of a table; null where an instruction set has none.
+struct Shuffles {
+  void (*run[ShuffleTable::kMostVectors][ShuffleTable::kMostPairs])(const ShuffleRun&) = {};
+};
+
 /// A value for each pair of those types, the type before the cast first.
 template <class T>
 using OfCasts = std::array<std::array<T, static_cast<std::size_t>(Fast::count)>,
@@ -320,9 +352,14 @@ struct Kernels {
   OfCasts<CastRow> casts;
   OfCasts<CastMoves> moves;
   std::array<JoinKernelsByRows, 5> joins;  ///< without a cast, by log2 of the element's bytes
+  Shuffles shuffle_bytes, shuffle_words;   ///< of elements of 1 or 2 bytes, and of wider ones
   std::int64_t target;                     ///< the instruction set, Highway's bit
 
   const JoinKernelsByRows& joins_of(int element) const noexcept { return joins[log2_of(element)]; }
+
+  const Shuffles& shuffles_of(int element) const noexcept {
+    return element < 4 ? shuffle_bytes : shuffle_words;
+  }
 
   /// Whether vectors are whole lines.
   bool vectors_are_lines() const noexcept { return least_of_line_squares <= 4; }

@@ -20,8 +20,9 @@ std::int64_t bounded_lcm(std::int64_t a, std::int64_t b) {
   return out;
 }
 
-/// Ascending by destination stride, computed loops last (outermost), neighbours fused.
-void normalise(Nest& nest) {
+}  // namespace
+
+void normalise(Nest& nest) noexcept {
   auto* const begin = nest.loops.data();
   auto* const end = begin + nest.count;
   for (Loop* i = begin + (begin != end); i < end; ++i) {  // insertion: a handful of loops
@@ -49,8 +50,6 @@ void normalise(Nest& nest) {
   }
   nest.count = kept;
 }
-
-}  // namespace
 
 Side::Side(const Mapping& mapping, int scalar_bytes)
     : shape(mapping.shape()),

@@ -34,6 +34,9 @@ struct Nest {
   std::array<Loop, kMaxLoops> loops;  ///< ascending by os, computed loops last
 };
 
+/// Ascending by destination stride, computed loops last (outermost), neighbours fused.
+void normalise(Nest& nest) noexcept;
+
 /// One side of a conversion: where the elements of a tensor, or of a part of one, are.
 struct Side {
   Side(const Mapping& mapping, int scalar_bytes);

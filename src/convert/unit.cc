@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "convert/shuffle.h"
 #include "convert/walk.h"
 
 namespace stowage::conversion {
@@ -50,6 +51,7 @@ UnitRunner::UnitRunner(const Job& job, const RowCast& cast, bool is_cast, bool i
           job.parts == Parts::none && job.columns == job.a.block && job.across.n == 1 &&
           job.row_stride != 0 && job.col_stride != 0 && job.a.valid == job.a.n &&
           job.b.valid == job.b.n;
+  if (job.kind == Kind::shuffle) make_shuffle(job.chunk, job.dst_bytes, shuffle_);
   if (!even_) return;
   describe_whole_block();
   even_ = !rows_crowd();
@@ -65,6 +67,8 @@ void UnitRunner::run(const Unit& unit) noexcept {
     job_.transpose->run(block_);
   } else if (job_.kind == Kind::copy) {
     copy(unit, na, nb);
+  } else if (job_.kind == Kind::shuffle) {
+    shuffle(unit, na, nb);
   } else if (unit.zero || unit.a >= job_.a.valid) {
     zero(unit, na, nb);
   } else if (job_.kind == Kind::transpose) {
@@ -332,6 +336,26 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
   }
   for (std::int64_t a = block_.na; a < na; ++a) {
     std::memset(block_.column(a), 0, static_cast<std::size_t>(nb * job_.dst_bytes));
+  }
+}
+
+void UnitRunner::shuffle(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
+  const Loop &a = job_.a.loops[0], &b = job_.b.loops[0];
+  const auto run =
+      kernels_.shuffles_of(job_.dst_bytes).run[shuffle_.vectors - 1][shuffle_.pairs - 1];
+  for (std::int64_t k = unit.b; k < unit.b + nb; ++k) {
+    const Byte* src = unit.src + unit.a * a.is + k * b.is;
+    Byte* dst = unit.dst + unit.a * a.os + k * b.os;
+    if (unit.zero) {
+      for (std::int64_t i = 0; i < na; ++i)
+        std::memset(dst + i * a.os, 0, static_cast<std::size_t>(shuffle_.bytes));
+      continue;
+    }
+    // Those of the last chunks whose windows reach beyond the source are moved by elements.
+    std::int64_t n = na;
+    while (n > 0 && src + (n - 1) * a.is + shuffle_.reach > src_end_) --n;
+    run({src, dst, n, a.is, a.os, &shuffle_});
+    for (; n < na; ++n) move_chunk(job_.chunk, job_.dst_bytes, src + n * a.is, dst + n * a.os);
   }
 }
 

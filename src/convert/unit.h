@@ -44,6 +44,7 @@ class UnitRunner {
   void move_pixels(std::int64_t next_is, std::int64_t next_os) noexcept;
   void transpose_blocks(std::int64_t next_is, std::int64_t next_os) noexcept;
   void transpose_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+  void shuffle(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void cast_strided_columns(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
@@ -102,6 +103,7 @@ class UnitRunner {
   bool any_zero_row_ = false;
   bool even_;  ///< whole units need no more than where they begin
   TransposeBlock block_, inner_;
+  ShuffleTable shuffle_;
   TableKey row_table_, column_table_;
   const Byte *rows_[kMaxBlock], *inner_rows_[kMaxBlock];
   Byte* columns_[kMaxBlock];

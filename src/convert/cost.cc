@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/cost.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace stowage::conversion {
+namespace {
+
+/// Nanoseconds of a line that is loaded and stored, of finding a unit and describing it to kernels,
+/// of a call for a run of any length or for one of several blocks, of a run among others, of an
+/// element that is moved by itself.
+constexpr double kLineCost = 0.5, kUnitCost = 12, kUnitOfRunsCost = 25, kCallCost = 5,
+                 kRunCost = 0.5, kElementCost = 1;
+
+/// Of a line of a transposition in tiles: 16 bytes of as many rows as have 16 bytes of a column.
+constexpr double kTileCost = 1.2;
+
+double lines(std::int64_t bytes) noexcept {
+  return static_cast<double>(bytes) / static_cast<double>(kLine);
+}
+
+/// Of na columns of nb rows.
+double cost_of_block(const Job& job, std::int64_t na, std::int64_t nb) noexcept {
+  constexpr double kPartly = 3;  // of a tile that is not whole
+  const bool tiles = !moves_pixels(job.move) && job.transpose->name == "transpose";
+  if (!tiles) return 2 * kLineCost * lines(na * nb * job.dst_bytes);
+  const std::int64_t side = 16 / job.dst_bytes, whole = (na / side) * (nb / side),
+                     all = ceil_div(na, side) * ceil_div(nb, side);
+  return kTileCost * lines(side * side * job.dst_bytes) *
+         (static_cast<double>(whole) + kPartly * static_cast<double>(all - whole));
+}
+
+}  // namespace
+
+double cost_of(const Job& job) noexcept {
+  const std::int64_t bytes = job.bytes();
+  const double elements = static_cast<double>(bytes) / job.dst_bytes,
+               number = static_cast<double>(job.units), units = kUnitCost * number;
+  switch (job.kind) {
+    case Kind::strided:
+      return units + kElementCost * elements;
+    case Kind::copy: {
+      const bool calls = job.copy == &kernels().copy.back(), padded = job.a.valid < job.a.n;
+      const double run = calls ? kCallCost : padded ? kRunCost / 2 : kRunCost;
+      return kUnitOfRunsCost * number + kLineCost * lines(bytes) +
+             run * elements / static_cast<double>(job.a.block);
+    }
+    case Kind::shuffle: {
+      const double vectors = static_cast<double>(ceil_div(job.chunk.n * job.dst_bytes, kLine));
+      return units + elements / static_cast<double>(job.chunk.n) *
+                         (kRunCost + vectors * (kLineCost / 2 + 2 * kLineCost * job.shuffle_pairs));
+    }
+    case Kind::transpose: {
+      const double calls = kCallCost * number * static_cast<double>(job.across.n - 1),
+                   parts = job.parts == Parts::none ? 0 : 2 * kLineCost * lines(bytes),
+                   blocks = elements / static_cast<double>(job.a.block * job.b.block);
+      return units + calls + parts +
+             blocks * cost_of_block(job, std::max(job.columns, job.a.block), job.b.block);
+    }
+    default:
+      return units + 4 * kLineCost * lines(bytes);
+  }
+}
+
+}  // namespace stowage::conversion

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunks of the destination from windows of the source, see shuffle.h.
+#if defined(STOWAGE_CONVERT_SHUFFLE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef STOWAGE_CONVERT_SHUFFLE_INL_H
+#undef STOWAGE_CONVERT_SHUFFLE_INL_H
+#else
+#define STOWAGE_CONVERT_SHUFFLE_INL_H
+#endif
+
+#include <cstdint>
+
+#include "convert/kernels.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace stowage::conversion {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET <= HWY_AVX3
+
+/// Lanes of E bytes of two windows in the order of a table.
+template <int E>
+HWY_INLINE __m512i pick(const Byte* p, const Byte* q, __m512i order) {
+  const __m512i a = _mm512_loadu_si512(p), b = _mm512_loadu_si512(q);
+  if constexpr (E == 1) {
+#if HWY_TARGET <= HWY_AVX3_DL
+    return _mm512_permutex2var_epi8(a, order, b);
+#endif
+  }
+  return _mm512_permutex2var_epi32(a, order, b);
+}
+
+/// kVectors vectors a chunk, of kPairs pairs of windows each.
+template <int E, int kVectors, int kPairs>
+void shuffle_chunks(const ShuffleRun& run) {
+  constexpr std::int64_t kVector = ShuffleTable::kVector;
+  const ShuffleTable& table = *run.table;
+  const std::int64_t rest = table.bytes - (kVectors - 1) * kVector;
+  const __mmask64 last = ~std::uint64_t{0} >> (kVector - rest);
+  const bool whole = rest == kVector, zeros = table.zeros;
+  __m512i order[kVectors][kPairs], taken[kVectors][kPairs];
+  for (int v = 0; v < kVectors; ++v) {
+    for (int p = 0; p < kPairs; ++p) {
+      order[v][p] = _mm512_load_si512(table.order[v][p]);
+      taken[v][p] = _mm512_load_si512(table.taken[v][p]);
+    }
+  }
+  const Byte* src = run.src;
+  Byte* dst = run.dst;
+  for (std::int64_t i = 0; i < run.n; ++i, src += run.is, dst += run.os) {
+    for (int v = 0; v < kVectors; ++v) {
+      const auto& window = table.window[v];
+      __m512i out = pick<E>(src + window[0][0], src + window[0][1], order[v][0]);
+      if (zeros) out = _mm512_and_si512(out, taken[v][0]);
+      for (int p = 1; p < kPairs; ++p) {
+        const __m512i more = pick<E>(src + window[p][0], src + window[p][1], order[v][p]);
+        out = _mm512_ternarylogic_epi64(taken[v][p], more, out, 0xca);
+      }
+      if (v + 1 < kVectors || whole) {
+        _mm512_storeu_si512(dst + v * kVector, out);
+      } else {
+        _mm512_mask_storeu_epi8(dst + v * kVector, last, out);
+      }
+    }
+  }
+}
+
+template <int E, int... kVectors>
+constexpr void add_shuffles(Shuffles& all) {
+  const auto set = [&]<int V, int... kPairs>() {
+    ((all.run[V - 1][kPairs - 1] = shuffle_chunks<E, V, kPairs>), ...);
+  };
+  (set.template operator()<kVectors, 1, 2, 3, 4>(), ...);
+}
+
+/// Of lanes of E bytes.
+template <int E>
+constexpr Shuffles shuffles() {
+  Shuffles all{};
+  add_shuffles<E, 1, 2, 3, 4>(all);
+  return all;
+}
+
+#endif  // HWY_TARGET
+
+constexpr Shuffles shuffles_of_bytes() {
+#if HWY_TARGET <= HWY_AVX3_DL
+  return shuffles<1>();
+#else
+  return {};
+#endif
+}
+
+constexpr Shuffles shuffles_of_words() {
+#if HWY_TARGET <= HWY_AVX3
+  return shuffles<4>();
+#else
+  return {};
+#endif
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace stowage::conversion
+
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard

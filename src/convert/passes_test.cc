@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/passes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "convert/shuffle.h"
+#include "convert/test_util.h"
+
+namespace stowage::conversion_test {
+namespace {
+
+using conversion::Byte;
+using conversion::Chain;
+using conversion::ShuffleTable;
+
+constexpr const char* kPacked[] = {"o i h w",
+                                   "o h w i",
+                                   "h w o i",
+                                   "i o h w",
+                                   "o/4 i h w o%4",
+                                   "o/8 i h w o%8",
+                                   "h w o/4 i o%4",
+                                   "o/4 i/4 h w i%4 o%4",
+                                   "o/4 i/4 h w o%4 i%4",
+                                   "o/8 i/8 h w i%8 o%8",
+                                   "o/16 i/16 h w i%16 o%16",
+                                   "o/16 i/4 h w o%16 i%4"};
+
+Options any_options(Random& random) {
+  Options options;
+  options.least_of_stage = 1;
+  static_cast<ConversionTuning&>(options.tuning) = {
+      .prefetch_for_write = random() % 2 == 0,
+      .streams = static_cast<int>(pick(random, {0, 8, 16})),
+      .non_temporal = random() % 2 == 0};
+  if (random() % 3 == 0) options.huge_from = 1000;
+  return options;
+}
+
+std::string kernel_of(const char* from, const char* to, std::string_view shape, DType dtype) {
+  const Case c{from, to, shape_of(shape), dtype, dtype, {}, {}, {}};
+  return Program(dtype, c.mapping(from, dtype), dtype, c.mapping(to, dtype), {}).kernel();
+}
+
+// With tails and without, by every instruction set; also cast.
+TEST(ConvertPasses, EveryPairOfPackedWeights) {
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    SCOPED_TRACE(target);
+    conversion::use_instruction_set(target);
+    Random random(5);
+    for (const char* from : kPacked) {
+      for (const char* to : kPacked) {
+        for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
+          const std::int64_t extents[] = {pick(random, {3, 16, 19, 32, 64}),
+                                          pick(random, {3, 12, 16, 21, 32}),
+                                          pick(random, {1, 3, 5}), pick(random, {1, 3, 7})};
+          Case c{from, to, Shape("oihw", extents), dtype, dtype, {}, {}, {}};
+          ASSERT_EQ(difference_of(c, any_options(random), random, nullptr), "");
+          if (dtype == DType::f64 || random() % 4 != 0) continue;
+          c.dst = dtype == DType::f32 ? DType::u8 : DType::f32;
+          ASSERT_EQ(difference_of(c, any_options(random), random, nullptr), "");
+        }
+      }
+    }
+    conversion::use_instruction_set(0);
+  }
+}
+
+// Digits of axes in any order, so that chunks and tiles have loops of every kind.
+TEST(ConvertPasses, AnyOrderOfDigits) {
+  Random random(6);
+  ThreadPool pool(3);
+  std::set<std::string> kinds;
+  for (int done = 0; done < 600;) {
+    std::vector<std::int64_t> extents(4 + random() % 3);
+    for (std::int64_t& n : extents) n = pick(random, {2, 3, 4, 5, 7, 8, 9, 16, 17, 25, 64});
+    const std::string axes = std::string("abcdef").substr(0, extents.size());
+    const Shape shape(axes, extents);
+    if (shape.elements() > 200'000 || shape.elements() < 500) continue;
+    const auto any_layout = [&] {
+      std::vector<std::string> digits;
+      for (const char axis : axes) {
+        const std::int64_t block = pick(random, {1, 1, 2, 4, 8});
+        const std::string name(1, axis), of = std::to_string(block);
+        digits.push_back(block == 1 ? name : name + "/" + of);
+        if (block > 1) digits.push_back(name + "%" + of);
+      }
+      std::shuffle(digits.begin(), digits.end(), random);
+      std::string out;
+      for (const std::string& digit : digits) out += (out.empty() ? "" : " ") + digit;
+      return out;
+    };
+    const DType dtype = std::array{DType::u8, DType::f16, DType::f32, DType::f64}[random() % 4];
+    const Case c{any_layout(), any_layout(), shape, dtype, dtype, {}, {}, {}};
+    const Options options = any_options(random);
+    ASSERT_EQ(difference_of(c, options, random, random() % 2 == 0 ? &pool : nullptr), "");
+    const Program program(dtype, c.mapping(c.from, dtype), dtype, c.mapping(c.to, dtype), {},
+                          options);
+    kinds.insert(program.kernel().substr(0, program.kernel().rfind(' ')));
+    ++done;
+  }
+  EXPECT_TRUE(kinds.contains("two passes"));
+  const bool shuffles = conversion::kernels().shuffles_of(1).run[0][0] != nullptr;
+  EXPECT_EQ(kinds.contains("shuffle"), shuffles);
+}
+
+TEST(ConvertPasses, AreChosenBetweenPackings) {
+  EXPECT_EQ(kernel_of("o/4 i/4 h w i%4 o%4", "o i h w", "o=32,i=128,h=5,w=5", DType::u8),
+            "two passes 1");
+  if (conversion::kernels().shuffles_of(1).run[0][0] == nullptr) GTEST_SKIP() << "no shuffles";
+  EXPECT_EQ(kernel_of("o/4 i/4 h w i%4 o%4", "o/4 i/4 h w o%4 i%4", "o=96,i=64,h=5,w=5", DType::u8),
+            "shuffle 1");
+}
+
+TEST(ConvertPasses, LongRowsAndColumnsNeedNone) {
+  EXPECT_EQ(kernel_of("n c h w", "n h w c", "n=1,c=64,h=56,w=56", DType::f32), "transpose 4");
+  const std::string few = kernel_of("n h w c", "n c/4 h w c%4", "n=1,c=3,h=130,w=131", DType::f32);
+  EXPECT_EQ(few.find("shuffle"), std::string::npos) << few;
+}
+
+/// A chunk of these loops; in the destination they follow each other.
+Chain chunk_of(std::initializer_list<std::pair<std::int64_t, std::int64_t>> loops,
+               std::int64_t element) {
+  Chain out;
+  for (const auto& [n, is] : loops) {
+    conversion::Loop& loop = out.loops[static_cast<std::size_t>(out.count++)];
+    loop = {.n = n, .valid = n, .is = is, .os = out.n * element, .ps = 0, .step = 0, .dim = -1};
+    out.n *= n;
+  }
+  return out;
+}
+
+/// Chunks by a kernel and by elements are the same, and nothing beside them is written.
+void expect_same_chunks(const Chain& chunk, int element, std::set<std::pair<int, int>>& seen) {
+  ShuffleTable table;
+  if (!make_shuffle(chunk, element, table)) return;
+  const auto run =
+      conversion::kernels().shuffles_of(element).run[table.vectors - 1][table.pairs - 1];
+  ASSERT_NE(run, nullptr);
+  seen.insert({table.vectors, table.pairs});
+  constexpr std::int64_t kChunks = 5, kGap = 3;
+  const std::int64_t is = 1 + table.reach / 2, os = table.bytes + kGap;
+  Random random(7);
+  Guarded in(static_cast<std::size_t>((kChunks - 1) * is + table.reach), true);
+  fill_random(DType::u8, in.bytes(), random);
+  std::vector<unsigned char> got(static_cast<std::size_t>(kChunks * os), 0xa5), want = got;
+  run({in.data(), got.data(), kChunks, is, os, &table});
+  for (std::int64_t i = 0; i < kChunks; ++i)
+    move_chunk(chunk, element, in.data() + i * is, want.data() + i * os);
+  EXPECT_EQ(got, want) << table.vectors << " vectors of " << table.pairs << " pairs";
+}
+
+TEST(ConvertPasses, ShufflesMoveChunksLikeElements) {
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    SCOPED_TRACE(target);
+    conversion::use_instruction_set(target);
+    for (const int element : {1, 2, 4, 8, 16}) {
+      if (conversion::kernels().shuffles_of(element).run[0][0] == nullptr) continue;
+      std::set<std::pair<int, int>> seen;
+      for (const std::int64_t near : {1, 2, 3, 4, 8, 9, 13, 16}) {
+        for (const std::int64_t far : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 25, 49}) {
+          for (const std::int64_t distance : {1, 5, 40, 1000}) {
+            // Elements that follow each other in the source, or are some apart.
+            Chain chunk = chunk_of({{near, element}, {far, distance * element}}, element);
+            expect_same_chunks(chunk, element, seen);
+            chunk.loops[1].valid = std::max<std::int64_t>(far - 1, 1);
+            expect_same_chunks(chunk, element, seen);
+            expect_same_chunks(chunk_of({{far, distance * element}, {near, element}}, element),
+                               element, seen);
+            expect_same_chunks(chunk_of({{3, 1000}, {near, element}, {far, 9000}}, element),
+                               element, seen);
+            if (HasFailure()) return;
+          }
+        }
+      }
+      // No vector has more than four of the widest.
+      EXPECT_EQ(seen.size(), element == 16 ? 8u : 16u) << "elements of " << element;
+    }
+    conversion::use_instruction_set(0);
+  }
+}
+
+TEST(ConvertPasses, ChunksOfManyWindowsHaveNoTable) {
+  ShuffleTable table;
+  EXPECT_TRUE(make_shuffle(chunk_of({{8, 1000}, {8, 1}}, 1), 1, table));
+  EXPECT_EQ(table.pairs, 4);
+  EXPECT_FALSE(make_shuffle(chunk_of({{9, 1000}, {7, 1}}, 1), 1, table));
+  EXPECT_FALSE(make_shuffle(chunk_of({{257, 1}}, 1), 1, table));
+}
+
+}  // namespace
+}  // namespace stowage::conversion_test

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions in which what follows each other in the destination comes from few places of the
+// source, in another order, as between the packings of weights: chunks of the destination are put
+// together in registers, each vector of a few windows of the source.
+#pragma once
+
+#include "convert/job.h"
+
+namespace stowage::conversion {
+
+/// Finds the vectors of a chunk, of elements of so many bytes. False, and any table: they need more
+/// windows than a table has.
+bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept;
+
+/// One chunk, element by element, where a vector would reach beyond what may be read.
+void move_chunk(const Chain& chunk, int element, const Byte* src, Byte* dst) noexcept;
+
+/// Makes the job, which costs at least so many nanoseconds, one of chunks, if they cost less.
+/// `scalar`: bytes of what the nest moves.
+void choose_shuffle(const Nest& nest, int scalar, double least, Job& job) noexcept;
+
+}  // namespace stowage::conversion
