@@ -199,7 +199,7 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
     if (job.kind == Kind::stage) {
       run_stages(i, job, begin, end, src, dst);
     } else if (has_steps(job)) {
-      run_by_steps(nest_of(i), job, begin, end, memory, false);
+      run_by_steps(nest_of(i), job, begin, end, memory);
     } else {
       run_job(job, begin, end, memory);
     }
@@ -223,16 +223,17 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
 void Program::make(const Nest& nest, bool alone, Bypass bypass, Job& out) const noexcept {
   make_job(nest, alone, src_scalar_, dst_scalar_, casts_units(), row_cast_.moves(), bypass, tuning_,
            out);
-  if (!casts_units()) choose_steps(nest, dst_scalar_, out);
-  if (casts_units() && !mapped_) choose_stage(nest, least_of_stage_, out);
+  if (!casts_units()) choose_steps(nest, dst_scalar_, 1, out);
+  if (casts_units() && !mapped_) choose_stage(nest, src_scalar_, dst_scalar_, least_of_stage_, out);
 }
 
-void Program::choose_steps(const Nest& nest, int scalar, Job& job) const noexcept {
+void Program::choose_steps(const Nest& nest, int scalar, std::int64_t times,
+                           Job& job) const noexcept {
   choose_planes(nest, scalar, least_of_stage_, job);
   // Finding the windows of a shuffle takes as long as moving a few thousand elements, comparing the
   // layouts between two passes as long as a few times as many.
   constexpr double kShuffleCost = 1, kPassesCost = 5;  // ns for each element of a stage
-  const auto least = static_cast<double>(least_of_stage_);
+  const double least = static_cast<double>(least_of_stage_) / static_cast<double>(times);
   choose_shuffle(nest, scalar, kShuffleCost * least, job);
   choose_passes(nest, scalar, kPassesCost * least, tuning_, job);
 }
@@ -312,25 +313,30 @@ void Program::run_slice(const Byte* src, const Byte* src_end, Byte* dst) const n
                               : Memory{src, src_end, scratch, true};
   for (std::int64_t i = 0; i < nests_; ++i) {
     const Job& job = jobs_[static_cast<std::size_t>(i)];
-    has_steps(job) ? run_by_steps(nest_of(i), job, 0, job.units, memory, false)
+    has_steps(job) ? run_by_steps(nest_of(i), job, 0, job.units, memory)
                    : run_job(job, 0, job.units, memory);
   }
   if (!first) cast_ranges(ranges, ranges.n, elements, scratch, dst);
 }
 
+Job Program::move_of_stage(const Nest& nest, std::int64_t times, Stage& out) const noexcept {
+  Pool outer_loops(nest);
+  cut_stage(outer_loops, src_scalar_, dst_scalar_, out);
+  Job move;
+  const int narrow = std::min(src_scalar_, dst_scalar_);
+  make_job(out.move, true, narrow, narrow, false, {},
+           out.cast_first ? bypass_of_steps() : Bypass::none, tuning_, move);
+  choose_steps(out.move, narrow, times, move);
+  return move;
+}
+
 void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin,
                          std::int64_t end, const Byte* src, Byte* dst) const noexcept {
   if (begin >= end) return;
-  Nest nest;
   Stage stage;
-  plan_.make(nest_index, nest);
-  Pool outer_loops(nest);
-  cut_stage(outer_loops, src_scalar_, dst_scalar_, stage);
-  Job move;
-  const int narrow = std::min(src_scalar_, dst_scalar_);
-  make_job(stage.move, true, narrow, narrow, false, {},
-           stage.cast_first ? bypass_of_steps() : Bypass::none, tuning_, move);
-  choose_steps(stage.move, narrow, move);
+  const Job move = move_of_stage(nest_of(nest_index), end - begin, stage);
+  Steps passes;
+  if (move.kind == Kind::passes) passes = steps_of_passes(stage.move, move, !stage.cast_first);
   alignas(64) Byte scratch[kStageBytes + 64];
   Chain ranges;
   ranges.count = 1;
@@ -343,8 +349,10 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
       cast_ranges(ranges, stage.ranges.valid, stage.elements, outer.src, scratch);
     const Memory memory{stage.cast_first ? scratch : outer.src, src_end,
                         stage.cast_first ? outer.dst : scratch, !stage.cast_first};
-    if (has_steps(move)) {
-      run_by_steps(stage.move, move, 0, move.units, memory, outer.zero);
+    if (move.kind == Kind::passes) {
+      run_passes(move, passes, 0, move.units, memory, outer.zero);
+    } else if (move.kind == Kind::planes) {
+      run_planes(move, 0, move.units, memory, outer.zero);
     } else {
       each_unit(move, 0, move.units, memory.src, memory.dst, [&](Unit unit) {
         unit.zero |= outer.zero;
@@ -391,13 +399,17 @@ void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, c
   }
 }
 
-void Program::run_passes(const Nest& nest, const Job& job, std::int64_t begin, std::int64_t end,
+void Program::run_passes(const Job& job, const Steps& steps, std::int64_t begin, std::int64_t end,
                          const Memory& memory, bool zero) const noexcept {
+  alignas(64) Byte scratch[kTileBytes + 64];
+  run_steps(job, steps, job.a.n, kOneIteration, scratch, begin, end, memory, zero);
+}
+
+Program::Steps Program::steps_of_passes(const Nest& nest, const Job& job,
+                                        bool to_scratch) const noexcept {
   Passes passes;
   make_passes(nest, job, passes);
-  alignas(64) Byte scratch[kTileBytes + 64];
-  run_steps(job, steps_of(passes.first, passes.second, job.dst_bytes, memory.to_scratch), job.a.n,
-            kOneIteration, scratch, begin, end, memory, zero);
+  return steps_of(passes.first, passes.second, job.dst_bytes, to_scratch);
 }
 
 Nest Program::nest_of(std::int64_t i) const noexcept {
@@ -418,10 +430,11 @@ Program::Steps Program::steps_of(const Nest& read, const Nest& write, int elemen
 }
 
 void Program::run_by_steps(const Nest& nest, const Job& job, std::int64_t begin, std::int64_t end,
-                           const Memory& memory, bool zero) const noexcept {
+                           const Memory& memory) const noexcept {
   if (begin >= end) return;
-  job.kind == Kind::planes ? run_planes(job, begin, end, memory, zero)
-                           : run_passes(nest, job, begin, end, memory, zero);
+  if (job.kind == Kind::planes) return run_planes(job, begin, end, memory, false);
+  const Steps steps = steps_of_passes(nest, job, memory.to_scratch);
+  run_passes(job, steps, begin, end, memory, false);
 }
 
 const Job* Program::main_job() const noexcept {

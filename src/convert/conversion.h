@@ -10,6 +10,7 @@
 #include "convert/cast_rows.h"
 #include "convert/job.h"
 #include "convert/slices.h"
+#include "convert/stage.h"
 #include "convert/tuning.h"
 #include "stowage/convert.h"
 
@@ -108,6 +109,8 @@ class Program {
                    Byte* dst) const noexcept;
   void run_slices(std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst) const noexcept;
   void run_slice(const Byte* src, const Byte* src_end, Byte* dst) const noexcept;
+  /// The stage of a nest, and what moves it, so many times.
+  Job move_of_stage(const Nest& nest, std::int64_t times, Stage& out) const noexcept;
   void run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin, std::int64_t end,
                   const Byte* src, Byte* dst) const noexcept;
   /// Each unit of the job by way of scratch memory: those that take n iterations of chain a, which
@@ -117,14 +120,15 @@ class Program {
                  const Memory& memory, bool zero) const noexcept;
   void run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Memory& memory,
                   bool zero) const noexcept;
-  void run_passes(const Nest& nest, const Job& job, std::int64_t begin, std::int64_t end,
+  void run_passes(const Job& job, const Steps& steps, std::int64_t begin, std::int64_t end,
                   const Memory& memory, bool zero) const noexcept;
-  /// Of a job of the nest that has two steps; `zero`: nothing but zeros.
+  /// Of a job of the nest that has two steps.
   void run_by_steps(const Nest& nest, const Job& job, std::int64_t begin, std::int64_t end,
-                    const Memory& memory, bool zero) const noexcept;
+                    const Memory& memory) const noexcept;
+  Steps steps_of_passes(const Nest& nest, const Job& job, bool to_scratch) const noexcept;
   Steps steps_of(const Nest& read, const Nest& write, int element, bool to_scratch) const noexcept;
-  /// Two steps instead of the job, without a cast, if they are faster.
-  void choose_steps(const Nest& nest, int scalar, Job& job) const noexcept;
+  /// Two steps instead of the job, without a cast, that is done so many times, if they are faster.
+  void choose_steps(const Nest& nest, int scalar, std::int64_t times, Job& job) const noexcept;
   Nest nest_of(std::int64_t i) const noexcept;
   void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
 

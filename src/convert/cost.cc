@@ -11,8 +11,8 @@ namespace {
 /// Nanoseconds of a line that is loaded and stored, of finding a unit and describing it to kernels,
 /// of a call for a run of any length or for one of several blocks, of a run among others, of an
 /// element that is moved by itself.
-constexpr double kLineCost = 0.5, kUnitCost = 12, kUnitOfRunsCost = 25, kCallCost = 5,
-                 kRunCost = 0.5, kElementCost = 1;
+constexpr double kLineCost = 0.5, kUnitCost = 12, kUnitOfRunsCost = 25, kCallCost = 4,
+                 kRunCost = 0.2, kElementCost = 1;
 
 /// Of a line of a transposition in tiles: 16 bytes of as many rows as have 16 bytes of a column.
 constexpr double kTileCost = 1.2;
@@ -25,7 +25,10 @@ double lines(std::int64_t bytes) noexcept {
 double cost_of_block(const Job& job, std::int64_t na, std::int64_t nb) noexcept {
   constexpr double kPartly = 3;  // of a tile that is not whole
   const bool tiles = !moves_pixels(job.move) && job.transpose->name == "transpose";
-  if (!tiles) return 2 * kLineCost * lines(na * nb * job.dst_bytes);
+  if (!tiles) {
+    const double line = !moves_pixels(job.move) && job.transpose->name == "runs" ? 5 : 2;
+    return line * kLineCost * lines(na * nb * job.dst_bytes);
+  }
   const std::int64_t side = 16 / job.dst_bytes, whole = (na / side) * (nb / side),
                      all = ceil_div(na, side) * ceil_div(nb, side);
   return kTileCost * lines(side * side * job.dst_bytes) *
@@ -43,7 +46,7 @@ double cost_of(const Job& job) noexcept {
       return units + kElementCost * elements;
     case Kind::copy: {
       const bool calls = job.copy == &kernels().copy.back(), padded = job.a.valid < job.a.n;
-      const double run = calls ? kCallCost : padded ? kRunCost / 2 : kRunCost;
+      const double run = calls ? kCallCost : padded ? kRunCost / 4 : kRunCost;
       return kUnitOfRunsCost * number + kLineCost * lines(bytes) +
              run * elements / static_cast<double>(job.a.block);
     }

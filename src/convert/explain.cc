@@ -6,6 +6,7 @@
 #include "convert/blocks.h"
 #include "convert/conversion.h"
 #include "convert/passes.h"
+#include "convert/stage.h"
 #include "convert/walk.h"
 
 namespace stowage::conversion {
@@ -116,9 +117,13 @@ std::string Program::explain(const Nest& nest, const Job& job, bool cast) const 
   const std::string elements = text(" elements of ", bytes_text(job.dst_bytes));
   if (job.fill) return text("fill: zeros, ", job.bytes(), " bytes\n");
   switch (job.kind) {
-    case Kind::stage:
+    case Kind::stage: {
+      Stage stage;
+      const Job move = move_of_stage(nest, job.units, stage);
       return text(begin("stage", "parts"), job.a.n,
-                  " elements, which are cast as they lie and moved by way of scratch memory\n");
+                  " elements, which are cast as they lie and moved by way of scratch memory:\n  ",
+                  explain(stage.move, move, false));
+    }
     case Kind::planes:
       return text(begin("planes", "parts"), job.b.n, " planes of ", job.a.block, elements,
                   ", which are made in scratch memory and become the result\n");

@@ -90,9 +90,9 @@ bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
   // Such stages are one, of several ranges.
   if (const int next = shared(); next >= 0) {
     const int i = whole_of(pool.loops[next], all);
-    if (all.loops[i].n <= kMostRanges) {
+    if (const std::int64_t n = part_of(all.loops[i], kMostRanges); n > 1) {
       pool = all;
-      out.ranges = pool.take(i);
+      out.ranges = pool.take_part(i, n);
       const std::int64_t part = most / out.ranges.n;
       take_range(pool, wide, narrow, part, part, out);
     }
@@ -112,24 +112,30 @@ bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
   return out.move.count > 1;
 }
 
-void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept {
-  constexpr std::int64_t kShortRow = 64;
-  // Longer runs are as fast one by one.
+void choose_stage(const Nest& nest, int src_scalar, int dst_scalar, std::int64_t least,
+                  Job& job) noexcept {
+  constexpr std::int64_t kShortRow = 64, kTinyBlock = 256;
+  // Longer runs are as fast one by one; blocks of a few elements take a call each.
+  const std::int64_t block = job.a.block * job.b.block * std::max(job.src_bytes, job.dst_bytes);
   const bool moves = job.move == UnitMove::runs ? job.a.n * job.dst_bytes >= kLongRunBytes
+                     : moves_pixels(job.move)   ? block > kTinyBlock
                                                 : job.move != UnitMove::none;
   if (job.fill || moves) return;
   const bool along_b = job.src_bytes <= job.dst_bytes;
   const Chain &row = along_b ? job.b : job.a, &rows = along_b ? job.a : job.b;
   const bool runs = job.kind == Kind::copy && job.a.n <= kShortRun,
-             small =
-                 job.kind == Kind::transpose && job.parts == Parts::none &&
-                 (row.block * rows.block <= kShortRun || (row.block < kShortRow && rows.count > 1));
+             small = job.kind == Kind::transpose &&
+                     (row.block * rows.block <= kShortRun ||
+                      (job.parts == Parts::none && row.block < kShortRow && rows.count > 1));
   if (!runs && !small && job.kind != Kind::strided) return;
   Pool outer(nest);
   Stage stage;
-  if (!cut_stage(outer, job.src_bytes, job.dst_bytes, stage)) return;
+  if (!cut_stage(outer, src_scalar, dst_scalar, stage)) return;
   if (stage.elements * stage.ranges.n < least) return;
   job.kind = Kind::stage;
+  job.src_bytes = src_scalar;
+  job.dst_bytes = dst_scalar;
+  job.parts = Parts::none;
   job.move = UnitMove::none;
   job.a = job.b = Chain{};
   job.across = kOneIteration;

@@ -22,7 +22,8 @@ struct Stage {
 bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept;
 
 /// Makes the job of a cast whose elements are not scaled one of stages, of at least so many
-/// elements, if that is faster.
-void choose_stage(const Nest& nest, std::int64_t least, Job& job) noexcept;
+/// elements, if that is faster. The nest moves scalars of so many bytes.
+void choose_stage(const Nest& nest, int src_scalar, int dst_scalar, std::int64_t least,
+                  Job& job) noexcept;
 
 }  // namespace stowage::conversion
