@@ -234,7 +234,7 @@ void Program::choose_steps(const Nest& nest, int scalar, std::int64_t times,
   // layouts between two passes as long as a few times as many.
   constexpr double kShuffleCost = 1, kPassesCost = 5;  // ns for each element of a stage
   const double least = static_cast<double>(least_of_stage_) / static_cast<double>(times);
-  choose_shuffle(nest, scalar, kShuffleCost * least, job);
+  choose_shuffle(nest, scalar, kShuffleCost * least, tuning_, job);
   choose_passes(nest, scalar, kPassesCost * least, tuning_, job);
 }
 
@@ -424,8 +424,8 @@ Program::Steps Program::steps_of(const Nest& read, const Nest& write, int elemen
   Steps out;
   make_job(read, true, element, element, false, {}, Bypass::none, tuning_, out.read);
   make_job(write, true, element, element, false, {}, bypass, tuning_, out.write);
-  choose_shuffle(read, element, 0, out.read);
-  choose_shuffle(write, element, 0, out.write);
+  choose_shuffle(read, element, 0, tuning_, out.read);
+  choose_shuffle(write, element, 0, tuning_, out.write);
   return out;
 }
 

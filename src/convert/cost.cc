@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "convert/walk.h"
 
 namespace stowage::conversion {
 namespace {
@@ -21,6 +22,18 @@ double lines(std::int64_t bytes) noexcept {
   return static_cast<double>(bytes) / static_cast<double>(kLine);
 }
 
+/// Parts of lines, n at this distance: where the L1 does not hold so many of their lines, each
+/// comes again for its next part.
+double cost_of_crowd(std::int64_t bytes, std::int64_t distance, std::int64_t n, double again,
+                     const Caches& caches) noexcept {
+  const bool crowd =
+      bytes < kLine && distance > 0 && crowds(caches.l1_span(), caches.l1_ways, distance, n);
+  return crowd ? again * static_cast<double>(n) : 0;
+}
+
+/// The same of what is read and of what is written.
+constexpr double kReadAgain = 0.4, kWrittenAgain = 3;
+
 /// Of na columns of nb rows.
 double cost_of_block(const Job& job, std::int64_t na, std::int64_t nb) noexcept {
   constexpr double kPartly = 3;  // of a tile that is not whole
@@ -37,7 +50,7 @@ double cost_of_block(const Job& job, std::int64_t na, std::int64_t nb) noexcept 
 
 }  // namespace
 
-double cost_of(const Job& job) noexcept {
+double cost_of(const Job& job, const Tuning& tuning) noexcept {
   const std::int64_t bytes = job.bytes();
   const double elements = static_cast<double>(bytes) / job.dst_bytes,
                number = static_cast<double>(job.units), units = kUnitCost * number;
@@ -47,8 +60,14 @@ double cost_of(const Job& job) noexcept {
     case Kind::copy: {
       const bool calls = job.copy == &kernels().copy.back(), padded = job.a.valid < job.a.n;
       const double run = calls ? kCallCost : padded ? kRunCost / 4 : kRunCost;
+      const std::int64_t of_run = job.a.block * job.dst_bytes;
+      const auto crowd = [&](std::int64_t Loop::*stride, double again) {
+        return cost_of_crowd(of_run, job.across.*stride, job.across.n, again, tuning.caches) /
+               static_cast<double>(job.across.n);
+      };
       return kUnitOfRunsCost * number + kLineCost * lines(bytes) +
-             run * elements / static_cast<double>(job.a.block);
+             (run + crowd(&Loop::is, kReadAgain) + crowd(&Loop::os, kWrittenAgain)) * elements /
+                 static_cast<double>(job.a.block);
     }
     case Kind::shuffle: {
       const double vectors = static_cast<double>(ceil_div(job.chunk.n * job.dst_bytes, kLine));
@@ -60,7 +79,11 @@ double cost_of(const Job& job) noexcept {
                    parts = job.parts == Parts::none ? 0 : 2 * kLineCost * lines(bytes),
                    blocks = elements / static_cast<double>(job.a.block * job.b.block);
       return units + calls + parts +
-             blocks * cost_of_block(job, std::max(job.columns, job.a.block), job.b.block);
+             blocks * (cost_of_block(job, std::max(job.columns, job.a.block), job.b.block) +
+                       cost_of_crowd(job.b.block * job.dst_bytes, stride_of(job.a, &Loop::os),
+                                     job.a.block, kWrittenAgain, tuning.caches) +
+                       cost_of_crowd(job.a.block * job.dst_bytes, stride_of(job.b, &Loop::is),
+                                     job.b.block, kReadAgain, tuning.caches));
     }
     default:
       return units + 4 * kLineCost * lines(bytes);

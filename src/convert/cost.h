@@ -7,6 +7,6 @@
 namespace stowage::conversion {
 
 /// Nanoseconds of one core, about, of what is in its caches. Of a job without a cast.
-double cost_of(const Job& job) noexcept;
+double cost_of(const Job& job, const Tuning& tuning) noexcept;
 
 }  // namespace stowage::conversion

@@ -99,7 +99,7 @@ void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tun
                    Job& job) noexcept {
   constexpr double kGain = 0.7, kWorth = 2.5;  // ns of a line
   if (job.fill || job.kind == Kind::planes) return;
-  const double before = cost_of(job);
+  const double before = cost_of(job, tuning);
   const std::int64_t bytes = job.bytes();
   if (before < least || before * kLine < kWorth * static_cast<double>(bytes)) return;
   double best = kGain * before;
@@ -119,8 +119,8 @@ void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tun
       double cost = 0;
       for (const Nest* const one : {&passes.first, &passes.second}) {
         make_job(*one, true, element, element, false, {}, Bypass::none, tuning, pass);
-        choose_shuffle(*one, element, 0, pass);
-        cost += cost_of(pass);
+        choose_shuffle(*one, element, 0, tuning, pass);
+        cost += cost_of(pass, tuning);
       }
       if (cost * tiles >= best) continue;
       best = cost * tiles;

@@ -126,10 +126,11 @@ void move_chunk(const Chain& chunk, int element, const Byte* src, Byte* dst) noe
        });
 }
 
-void choose_shuffle(const Nest& nest, int scalar, double least, Job& job) noexcept {
+void choose_shuffle(const Nest& nest, int scalar, double least, const Tuning& tuning,
+                    Job& job) noexcept {
   constexpr double kGain = 0.8, kWorth = 2;  // ns of a line
   if (job.fill || job.kind == Kind::planes) return;
-  const double before = cost_of(job);
+  const double before = cost_of(job, tuning);
   const std::int64_t bytes = job.bytes();
   if (before < least || before * kLine < kWorth * static_cast<double>(bytes)) return;
   Pool pool(nest);
@@ -153,7 +154,7 @@ void choose_shuffle(const Nest& nest, int scalar, double least, Job& job) noexce
   made.a.block = std::clamp<std::int64_t>(kMostBytes / chunk, 1, made.a.n);
   made.b.block = std::clamp<std::int64_t>(kMostBytes / chunk / made.a.block, 1, made.b.n);
   order_steps(made, pool);
-  if (cost_of(made) < kGain * before) job = made;
+  if (cost_of(made, tuning) < kGain * before) job = made;
 }
 
 }  // namespace stowage::conversion

@@ -17,6 +17,7 @@ void move_chunk(const Chain& chunk, int element, const Byte* src, Byte* dst) noe
 
 /// Makes the job, which costs at least so many nanoseconds, one of chunks, if they cost less.
 /// `scalar`: bytes of what the nest moves.
-void choose_shuffle(const Nest& nest, int scalar, double least, Job& job) noexcept;
+void choose_shuffle(const Nest& nest, int scalar, double least, const Tuning& tuning,
+                    Job& job) noexcept;
 
 }  // namespace stowage::conversion
