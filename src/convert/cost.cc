@@ -22,12 +22,13 @@ double lines(std::int64_t bytes) noexcept {
   return static_cast<double>(bytes) / static_cast<double>(kLine);
 }
 
-/// Parts of lines, n at this distance: where the L1 does not hold so many of their lines, each
-/// comes again for its next part.
+/// Parts of lines, n at this distance: where a few sets of the L1 do not hold so many of their
+/// lines, each comes again for its next part.
 double cost_of_crowd(std::int64_t bytes, std::int64_t distance, std::int64_t n, double again,
                      const Caches& caches) noexcept {
+  constexpr std::int64_t kFar = 8 * kLine;
   const bool crowd =
-      bytes < kLine && distance > 0 && crowds(caches.l1_span(), caches.l1_ways, distance, n);
+      bytes < kLine && distance >= kFar && crowds(caches.l1_span(), caches.l1_ways, distance, n);
   return crowd ? again * static_cast<double>(n) : 0;
 }
 
@@ -75,8 +76,9 @@ double cost_of(const Job& job, const Tuning& tuning) noexcept {
                          (kRunCost + vectors * (kLineCost / 2 + 2 * kLineCost * job.shuffle_pairs));
     }
     case Kind::transpose: {
-      const double calls = kCallCost * number * static_cast<double>(job.across.n - 1),
-                   parts = job.parts == Parts::none ? 0 : 2 * kLineCost * lines(bytes),
+      const std::int64_t repeats = moves_pixels(job.move) ? 0 : job.across.n - 1;
+      const double calls = kCallCost * number * static_cast<double>(repeats),
+                   parts = job.parts == Parts::none ? 0 : kLineCost * lines(bytes),
                    blocks = elements / static_cast<double>(job.a.block * job.b.block);
       return units + calls + parts +
              blocks * (cost_of_block(job, std::max(job.columns, job.a.block), job.b.block) +

@@ -89,10 +89,10 @@ struct RunPlaces {
 /// Tile by tile, the shorter side inside, unless lines that are as far apart crowd the L1; runs
 /// have so many bytes.
 template <std::int64_t kSource, std::int64_t kResult, std::int64_t kWritten, std::int64_t kRead,
-          class Tile>
-HWY_INLINE void walk_runs(const RunPlaces& t, const Tile& tile) {
+          auto kTile>
+HWY_INLINE void walk_runs(const RunPlaces& t) {
   const auto at = [&](std::int64_t w, std::int64_t r) HWY_ATTR {
-    tile(t.src + w * t.is + r * kSource, t.is, t.dst + w * kResult + r * t.os, t.os);
+    kTile(t.src + w * t.is + r * kSource, t.is, t.dst + w * kResult + r * t.os, t.os);
   };
   const bool writes_crowd = crowded(t.os, t.read), reads_crowd = crowded(t.is, t.written);
   if (writes_crowd != reads_crowd ? writes_crowd : t.written <= t.read) {
@@ -170,12 +170,12 @@ struct RunsOfHalves {
   }
 
   /// Whole lines are written, unless many runs would be written twice.
-  static bool move(const RunPlaces places) {
+  static HWY_INLINE bool move(const RunPlaces& places) {
     const bool whole = places.written % kWhole == 0 || places.written >= 4 * kWhole;
     if (places.written >= kWhole && places.read >= kHalf && (whole || places.read < kWhole)) {
-      walk_runs<kSource, kResult, kWhole, kHalf>(places, wide);
+      walk_runs<kSource, kResult, kWhole, kHalf, wide>(places);
     } else if (places.written >= kHalf && places.read >= kWhole) {
-      walk_runs<kSource, kResult, kHalf, kWhole>(places, tall);
+      walk_runs<kSource, kResult, kHalf, kWhole, tall>(places);
     } else {
       return false;
     }
@@ -230,12 +230,12 @@ struct RunsOfBytes {
       write<kWriting>(as_float<kFrom>(FloatTag(), Bytes{x[r].raw}), FloatTag(), to + r * os);
   }
 
-  static bool move(const RunPlaces places) {
+  static HWY_INLINE bool move(const RunPlaces& places) {
     if (places.written < kWritten || places.read < kRead) return false;
     if constexpr (kNarrows) {
-      walk_runs<kSource, kResult, kWritten, kRead>(places, narrow);
+      walk_runs<kSource, kResult, kWritten, kRead, narrow>(places);
     } else {
-      walk_runs<kSource, kResult, kWritten, kRead>(places, widen);
+      walk_runs<kSource, kResult, kWritten, kRead, widen>(places);
     }
     return true;
   }
