@@ -76,8 +76,7 @@ double cost_of(const Job& job, const Tuning& tuning) noexcept {
                          (kRunCost + vectors * (kLineCost / 2 + 2 * kLineCost * job.shuffle_pairs));
     }
     case Kind::transpose: {
-      const std::int64_t repeats = moves_pixels(job.move) ? 0 : job.across.n - 1;
-      const double calls = kCallCost * number * static_cast<double>(repeats),
+      const double calls = kCallCost * number * static_cast<double>(job.across.n - 1),
                    parts = job.parts == Parts::none ? 0 : kLineCost * lines(bytes),
                    blocks = elements / static_cast<double>(job.a.block * job.b.block);
       return units + calls + parts +
