@@ -91,6 +91,28 @@ std::vector<Case> ranks() {
   };
 }
 
+/// Packings of weights, and others whose runs are short on both sides or crowd the caches.
+std::vector<Case> packings() {
+  constexpr std::string_view kOihw = "o i h w", kO4 = "o/4 i/4 h w i%4 o%4",
+                             kI4 = "o/4 i/4 h w o%4 i%4", kO8 = "o/8 i/8 h w i%8 o%8",
+                             kO16 = "o/16 i/4 h w o%16 i%4", kMihw = "h w o/4 i o%4";
+  constexpr std::pair<std::string_view, std::string_view> kPairs[] = {
+      {kOihw, kO4}, {kO4, kOihw}, {kI4, kO4},    {kO4, kO16},
+      {kO8, kO16},  {kO16, kO8},  {kMihw, kOihw}};
+  const Shape weights{"oihw", {128, 96, 3, 3}};
+  std::vector<Case> out;
+  for (const auto& [from, to] : kPairs) {
+    for (const DType t : {DType::u8, DType::f16, DType::f32})
+      out.push_back({"packing", from, to, weights, t, t});
+  }
+  out.push_back({"o4i4-oihw", kO4, kOihw, {"oihw", {128, 512, 5, 5}}, DType::f32, DType::u8});
+  out.push_back({"nhwc-16c", kNhwc, k16c, image(1, 512, 16, 16), DType::f16, DType::f16});
+  out.push_back({"nhwc-8c", kNhwc, k8c, image(1, 128, 32, 32)});
+  out.push_back({"nhwc-4c", kNhwc, k4c, image(1, 192, 104, 105), DType::u8, DType::f16});
+  out.push_back({"3-D cba", "a b c", "c b a", {"abc", {32, 256, 33}}, DType::u8, DType::u8});
+  return out;
+}
+
 }  // namespace
 
 std::size_t Case::bytes() const {
@@ -103,6 +125,7 @@ std::vector<Case> cases(std::string_view set) {
   if (set == "channels") return channels();
   if (set == "sizes") return sizes();
   if (set == "ranks") return ranks();
+  if (set == "packings") return packings();
   return goals();
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_convert [--set goals|channels|sizes|ranks|all] [--threads N] [--cold] [--rounds N]
+// bench_convert [--set goals|channels|sizes|ranks|packings|all] [--threads N] [--cold] [--rounds N]
 //               [--passes N] [--filter TEXT] [--only CONTENDER] [--json FILE] [--no-check]
 //               [--streams N] [--prefetch on|off] [--non-temporal on|off]: how transpositions walk
 //               memory, for this run
 //               [--from LAYOUT --to LAYOUT --shape SHAPE [--dtype T] [--to-dtype T]]: a case of
 //               one's own
-// Prints, for each case, the time of memcpy for the same bytes and what fraction of its speed each
-// contender reaches, each at its best; every contender's result is checked before it is timed. All
-// cases are measured in several passes, so that no second of another program's work decides a case.
+// "all" are the first four sets, which the figures of docs/conversion.md are of. Prints, for each
+// case, the time of memcpy for the same bytes and what fraction of its speed each contender
+// reaches, each at its best; every contender's result is checked before it is timed. All cases are
+// measured in several passes, so that no second of another program's work decides a case.
 #include <unistd.h>
 
 #include <chrono>

@@ -334,6 +334,19 @@ TEST(Convert, RandomTailsInEveryOrder) {
   }
 }
 
+// Half lines of 32 places that share a set of the L1 are written line by line.
+TEST(Convert, ShortRunsToPlacesThatCrowdAreNotMovedAcross) {
+  Options options;
+  options.tuning.caches = Caches{};
+  const auto kernel = [&](std::string_view shape) {
+    const Case c{"n h w c", "n c/8 h w c%8", shape_of(shape), DType::f32, DType::f32, {}, {}, {}};
+    return Program(c.src, c.mapping(c.from, c.src), c.dst, c.mapping(c.to, c.dst), {}, options)
+        .kernel();
+  };
+  EXPECT_EQ(kernel("n=1,c=128,h=30,w=30"), "copy across");
+  EXPECT_NE(kernel("n=1,c=256,h=32,w=32"), "copy across");
+}
+
 // Far rows whose lines fall into few sets of the L2, and pixels of a few channels that begin within
 // lines, where tiles are walked otherwise.
 TEST(Convert, SaysWhatIsWalkedInPanels) {

@@ -49,13 +49,17 @@ void grow_destination(Chain& chain, Pool& pool, int element, std::int64_t bytes)
 
 /// Runs that one side keeps together and the other does not: both loops are walked at once, the
 /// shorter one inside, while the lines that they share are near.
-void choose_across(Job& job, Pool& pool) noexcept {
+void choose_across(Job& job, Pool& pool, const Caches& caches) noexcept {
   const std::int64_t run = job.a.n * job.dst_bytes;
   const int read = pool.find_source(job.a.n * job.src_bytes), written = pool.find_destination(run);
   const bool both = read >= 0 && written >= 0 && read != written;
   const int across = both ? (pool.loops[read].n < pool.loops[written].n ? read : written)
                           : std::max(read, written);
   if (across < 0 || job.a.valid != job.a.n || run * pool.loops[across].n > kMostBytes / kLeastRows)
+    return;
+  // Parts of lines of so many places that the L1 holds none of them until its next part is written.
+  const Loop& loop = pool.loops[across];
+  if (run < kLine && across != written && crowds(caches.l1_span(), caches.l1_ways, loop.os, loop.n))
     return;
   // Zeros behind the runs of a row are one run.
   if (pool.loops[across].valid != pool.loops[across].n && across != written) return;
@@ -91,7 +95,8 @@ int find_rows_of_cast(const Job& job, const Pool& pool) noexcept {
   return pool.loops[best].os % kCrowding == 0 && dense >= 0 ? dense : best;
 }
 
-void choose_copy(Job& job, Pool& pool, int run, bool cast, bool cast_runs, bool alone) noexcept {
+void choose_copy(Job& job, Pool& pool, int run, bool cast, bool cast_runs, bool alone,
+                 const Caches& caches) noexcept {
   const std::int64_t all = bytes_of(job, pool);
   job.kind = Kind::copy;
   if (run >= 0) append(job.a, pool.take(run));
@@ -103,7 +108,7 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool cast_runs, bool 
     append(job.a, pool.take(i));
   }
   const bool runs = !cast || (cast_runs && has_short_runs(job));
-  if (runs && !job.fill) choose_across(job, pool);
+  if (runs && !job.fill) choose_across(job, pool, caches);
   const int rows = cast ? find_rows_of_cast(job, pool) : 0;
   if (job.b.count == 0 && rows < pool.count && pool.loops[rows].dim < 0)
     append(job.b, pool.take(rows));
@@ -424,7 +429,7 @@ void choose_kind(Job& job, Pool& pool, bool alone, bool cast, const CastMoves& m
   const bool lone =
       ib >= 0 && !cast && pool.loops[ib].valid == 1 && pool.loops[ib].n * job.dst_bytes >= 16;
   if (job.fill || !linear || lone || (ia >= 0 && ia == ib)) {
-    choose_copy(job, pool, ib, cast && !job.fill, moves.runs != nullptr, alone);
+    choose_copy(job, pool, ib, cast && !job.fill, moves.runs != nullptr, alone, tuning.caches);
   } else if (ib >= 0 &&
              (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
                           columns_with_gaps(job.src_bytes, 1, pool.loops[ib], tuning) > 0))) {
