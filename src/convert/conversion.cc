@@ -173,8 +173,9 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
   // Where several nests make one tensor, each part of it is finished while its lines are near.
   const bool several = !sliced_ && nests_ > 1 && nests_ <= kKept;
   const bool steps =
-      std::any_of(jobs_.begin(), jobs_.begin() + (several ? nests_ : 0),
-                  [](const Job& job) { return job.kind == Kind::stage || has_steps(job); });
+      std::any_of(jobs_.begin(), jobs_.begin() + (several ? nests_ : 0), [](const Job& job) {
+        return job.kind == Kind::stage || job.kind == Kind::shuffle || has_steps(job);
+      });
   const std::size_t turn_bytes = steps ? kTurnOfSteps : kTurnBytes;
   const std::size_t turns = several ? dst_size_ / (parts * turn_bytes) + 1 : 1;
   parallel(pool, parts, [&](std::size_t part) {
@@ -223,19 +224,40 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
 void Program::make(const Nest& nest, bool alone, Bypass bypass, Job& out) const noexcept {
   make_job(nest, alone, src_scalar_, dst_scalar_, casts_units(), row_cast_.moves(), bypass, tuning_,
            out);
-  if (!casts_units()) choose_steps(nest, dst_scalar_, 1, out);
-  if (casts_units() && !mapped_) choose_stage(nest, src_scalar_, dst_scalar_, least_of_stage_, out);
+  if (!casts_units()) choose_way(nest, dst_scalar_, 1, out);
+  if (!casts_units() || mapped_) return;
+  choose_stage(nest, src_scalar_, dst_scalar_, least_of_stage_, out);
+  if (out.kind == Kind::stage) choose_move_of_stage(nest, out);
 }
 
-void Program::choose_steps(const Nest& nest, int scalar, std::int64_t times,
-                           Job& job) const noexcept {
+void Program::choose_way(const Nest& nest, int scalar, std::int64_t times,
+                         Job& job) const noexcept {
   choose_planes(nest, scalar, least_of_stage_, job);
-  // Finding the windows of a shuffle takes as long as moving a few thousand elements, comparing the
-  // layouts between two passes as long as a few times as many.
-  constexpr double kShuffleCost = 1, kPassesCost = 5;  // ns for each element of a stage
+  // What choosing and the tables of a shuffle take is to be saved, for each element of a stage.
+  constexpr double kShuffleCost = 0.5, kPassesCost = 2;
   const double least = static_cast<double>(least_of_stage_) / static_cast<double>(times);
   choose_shuffle(nest, scalar, kShuffleCost * least, tuning_, job);
   choose_passes(nest, scalar, kPassesCost * least, tuning_, job);
+}
+
+void Program::choose_move_of_stage(const Nest& nest, Job& job) const noexcept {
+  const int narrow = std::min(src_scalar_, dst_scalar_);
+  Stage stage;
+  Job move = uncast_move(nest, stage);
+  choose_way(stage.move, narrow, job.units, move);
+  job.stage_move = move.kind;
+  job.pass_by_source = move.pass_by_source;
+  job.pass_inner = move.pass_inner;
+}
+
+Job Program::uncast_move(const Nest& nest, Stage& out) const noexcept {
+  Pool outer_loops(nest);
+  cut_stage(outer_loops, src_scalar_, dst_scalar_, out);
+  Job move;
+  const int narrow = std::min(src_scalar_, dst_scalar_);
+  make_job(out.move, true, narrow, narrow, false, {},
+           out.cast_first ? bypass_of_steps() : Bypass::none, tuning_, move);
+  return move;
 }
 
 /// f(unit) for units [begin, end) of the job.
@@ -319,14 +341,13 @@ void Program::run_slice(const Byte* src, const Byte* src_end, Byte* dst) const n
   if (!first) cast_ranges(ranges, ranges.n, elements, scratch, dst);
 }
 
-Job Program::move_of_stage(const Nest& nest, std::int64_t times, Stage& out) const noexcept {
-  Pool outer_loops(nest);
-  cut_stage(outer_loops, src_scalar_, dst_scalar_, out);
-  Job move;
+Job Program::move_of_stage(const Nest& nest, const Job& job, Stage& out) const noexcept {
   const int narrow = std::min(src_scalar_, dst_scalar_);
-  make_job(out.move, true, narrow, narrow, false, {},
-           out.cast_first ? bypass_of_steps() : Bypass::none, tuning_, move);
-  choose_steps(out.move, narrow, times, move);
+  Job move = uncast_move(nest, out);
+  if (job.stage_move == Kind::planes) choose_planes(out.move, narrow, least_of_stage_, move);
+  if (job.stage_move == Kind::shuffle) set_shuffle(out.move, narrow, move);
+  if (job.stage_move == Kind::passes)
+    set_passes(out.move, narrow, job.pass_by_source, job.pass_inner, move);
   return move;
 }
 
@@ -334,7 +355,7 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
                          std::int64_t end, const Byte* src, Byte* dst) const noexcept {
   if (begin >= end) return;
   Stage stage;
-  const Job move = move_of_stage(nest_of(nest_index), end - begin, stage);
+  const Job move = move_of_stage(nest_of(nest_index), job, stage);
   Steps passes;
   if (move.kind == Kind::passes) passes = steps_of_passes(stage.move, move, !stage.cast_first);
   alignas(64) Byte scratch[kStageBytes + 64];

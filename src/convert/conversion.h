@@ -24,7 +24,7 @@ struct Options {
   /// A destination of so many bytes takes non-temporal stores; none: as the caches say.
   std::optional<std::size_t> huge_from = {};
   Tuning tuning = current_tuning();
-  std::int64_t least_of_stage = 2048;  ///< fewer elements are not worth a stage or planes
+  std::int64_t least_of_stage = 2048;  ///< fewer elements are not worth another way than the first
 };
 
 /// mean and norm, each `size` values: few of them in place.
@@ -109,8 +109,9 @@ class Program {
                    Byte* dst) const noexcept;
   void run_slices(std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst) const noexcept;
   void run_slice(const Byte* src, const Byte* src_end, Byte* dst) const noexcept;
-  /// The stage of a nest, and what moves it, so many times.
-  Job move_of_stage(const Nest& nest, std::int64_t times, Stage& out) const noexcept;
+  /// The stage of a nest, and what moves it: in the first way, and as the job of the nest says.
+  Job uncast_move(const Nest& nest, Stage& out) const noexcept;
+  Job move_of_stage(const Nest& nest, const Job& job, Stage& out) const noexcept;
   void run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin, std::int64_t end,
                   const Byte* src, Byte* dst) const noexcept;
   /// Each unit of the job by way of scratch memory: those that take n iterations of chain a, which
@@ -127,8 +128,11 @@ class Program {
                     const Memory& memory) const noexcept;
   Steps steps_of_passes(const Nest& nest, const Job& job, bool to_scratch) const noexcept;
   Steps steps_of(const Nest& read, const Nest& write, int element, bool to_scratch) const noexcept;
-  /// Two steps instead of the job, without a cast, that is done so many times, if they are faster.
-  void choose_steps(const Nest& nest, int scalar, std::int64_t times, Job& job) const noexcept;
+  /// Another way than the job, without a cast, that is done so many times, if there is a faster
+  /// one.
+  void choose_way(const Nest& nest, int scalar, std::int64_t times, Job& job) const noexcept;
+  /// Of the job, which is one of stages.
+  void choose_move_of_stage(const Nest& nest, Job& job) const noexcept;
   Nest nest_of(std::int64_t i) const noexcept;
   void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
 

@@ -10,8 +10,8 @@ namespace stowage::conversion {
 namespace {
 
 /// Nanoseconds of a line that is loaded and stored, of finding a unit and describing it to kernels,
-/// of a call for a run of any length or for one of several blocks, of a run among others, of an
-/// element that is moved by itself.
+/// of one of runs, of a call for a run of any length or for one of several blocks, of a run among
+/// others, of an element that is moved by itself.
 constexpr double kLineCost = 0.5, kUnitCost = 12, kUnitOfRunsCost = 25, kCallCost = 4,
                  kRunCost = 0.2, kElementCost = 1;
 

@@ -119,7 +119,7 @@ std::string Program::explain(const Nest& nest, const Job& job, bool cast) const 
   switch (job.kind) {
     case Kind::stage: {
       Stage stage;
-      const Job move = move_of_stage(nest, job.units, stage);
+      const Job move = move_of_stage(nest, job, stage);
       return text(begin("stage", "parts"), job.a.n,
                   " elements, which are cast as they lie and moved by way of scratch memory:\n  ",
                   explain(stage.move, move, false));

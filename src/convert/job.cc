@@ -187,13 +187,7 @@ std::int64_t most_of_parts(std::int64_t bytes, bool cast) noexcept {
 void choose_parts_across(Job& job, Pool& pool) noexcept {
   const std::int64_t block = job.a.n * job.b.n * std::max(job.src_bytes, job.dst_bytes);
   if (job.a.block < job.a.n || job.b.block < job.b.n || 2 * block > kPartsBytes) return;
-  const auto distance = job.parts == Parts::rows ? &Loop::is : &Loop::os;
-  int nearest = -1;
-  for (int i = 0; i < pool.count; ++i) {
-    const Loop& loop = pool.loops[i];
-    if (loop.dim >= 0 || loop.valid < loop.n) continue;
-    if (nearest < 0 || loop.*distance < pool.loops[nearest].*distance) nearest = i;
-  }
+  const int nearest = pool.find_nearest_whole(job.parts == Parts::rows ? &Loop::is : &Loop::os);
   if (nearest >= 0)
     job.across = pool.take_part(nearest, equal_part(pool.loops[nearest].n, kPartsBytes / block));
 }
@@ -492,6 +486,12 @@ void widen_element(Pool& pool, bool fill, int& src_bytes, int& dst_bytes) noexce
     src_bytes = dst_bytes = static_cast<int>(bytes);
     pool.take(i);
   }
+}
+
+int take_element(Pool& pool, int scalar) noexcept {
+  int src = scalar, dst = scalar;
+  widen_element(pool, false, src, dst);
+  return dst;
 }
 
 std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept {

@@ -112,6 +112,8 @@ struct Job {
   bool pass_by_source;  ///< of passes: whose innermost loops their layout has innermost
   int pass_inner;       ///< how many of them
   int shuffle_pairs;    ///< of windows, of a vector of a shuffle
+  void (*shuffle)(const ShuffleRun&);
+  Kind stage_move;  ///< of a stage: a shuffle, planes or passes (then as above), or any other
   int step_count;
   std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
   std::int64_t units;
@@ -127,6 +129,10 @@ std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept;
 /// A run so short that it is one element of a wider type: 2 bytes become u16 and so on. `fill`:
 /// there is no source.
 void widen_element(Pool& pool, bool fill, int& src_bytes, int& dst_bytes) noexcept;
+
+/// The bytes of an element of what is copied from both sides alike: a scalar, or such a run, whose
+/// loops leave the pool.
+int take_element(Pool& pool, int scalar) noexcept;
 
 /// Units are the blocks of the chains and the iterations of the loops in the pool, in the order of
 /// the destination.

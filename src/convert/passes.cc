@@ -89,10 +89,23 @@ void order(Tile tile, bool by_source, int inner, Passes& out) noexcept {
 }  // namespace
 
 void make_passes(const Nest& nest, const Job& job, Passes& out) noexcept {
-  Pool pool(nest);
+  Pool pool(nest);  // with loops within an element, which no run goes on with
   Tile tile;
   cut_tile(pool, job.dst_bytes, tile);
   order(tile, job.pass_by_source, job.pass_inner, out);
+}
+
+void set_passes(const Nest& nest, int scalar, bool by_source, int inner, Job& job) noexcept {
+  Pool pool(nest);
+  const int element = take_element(pool, scalar);
+  Tile tile;
+  cut_tile(pool, element, tile);
+  begin_job(nest, element, element, job);
+  job.kind = Kind::passes;
+  job.pass_by_source = by_source;
+  job.pass_inner = inner;
+  job.a.n = job.a.valid = job.a.block = tile.n;
+  order_steps(job, pool);
 }
 
 void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tuning,
@@ -102,13 +115,12 @@ void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tun
   const double before = cost_of(job, tuning);
   const std::int64_t bytes = job.bytes();
   if (before < least || before * kLine < kWorth * static_cast<double>(bytes)) return;
-  double best = kGain * before;
   Pool pool(nest);
-  int element = scalar;
-  widen_element(pool, false, scalar, element);
+  const int element = take_element(pool, scalar);
   Tile tile;
   if (!cut_tile(pool, element, tile)) return;
   const double tiles = static_cast<double>(bytes) / static_cast<double>(tile.n * element);
+  double best = std::min(kGain * before, before - least);
   bool by_source = false;
   int inner = 0;
   Passes passes;
@@ -128,17 +140,7 @@ void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tun
       inner = k;
     }
   }
-  if (inner == 0) return;
-  job.kind = Kind::passes;
-  job.move = UnitMove::none;
-  job.parts = Parts::none;
-  job.src_bytes = job.dst_bytes = element;
-  job.pass_by_source = by_source;
-  job.pass_inner = inner;
-  job.a = job.b = Chain{};
-  job.across = kOneIteration;
-  job.a.n = job.a.valid = job.a.block = tile.n;
-  order_steps(job, pool);
+  if (inner > 0) set_passes(nest, scalar, by_source, inner, job);
 }
 
 }  // namespace stowage::conversion

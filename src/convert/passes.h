@@ -16,8 +16,12 @@ struct Passes {
   Nest first, second;  ///< from the source to the tile, and from the tile to the destination
 };
 
-/// Makes the job, which costs at least so many nanoseconds, one of two passes, if they cost less.
-/// `scalar`: bytes of what the nest moves.
+/// Makes it a job of two passes of the nest, which has a tile and whose scalars have so many bytes,
+/// by way of the layout that has the `inner` innermost loops of the source, or of the destination,
+/// innermost.
+void set_passes(const Nest& nest, int scalar, bool by_source, int inner, Job& job) noexcept;
+
+/// Likewise, by way of the best such layout, if that saves at least so many nanoseconds.
 void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tuning,
                    Job& job) noexcept;
 

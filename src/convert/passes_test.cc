@@ -43,9 +43,17 @@ Options any_options(Random& random) {
   return options;
 }
 
+/// On a processor of these caches, whatever the host's are.
+Program program_of(const char* from, const char* to, std::string_view shape, DType src, DType dst) {
+  Options options;
+  options.tuning.caches = Caches{};
+  options.tuning.streams = 16;
+  const Case c{from, to, shape_of(shape), src, dst, {}, {}, {}};
+  return Program(src, c.mapping(from, src), dst, c.mapping(to, dst), {}, options);
+}
+
 std::string kernel_of(const char* from, const char* to, std::string_view shape, DType dtype) {
-  const Case c{from, to, shape_of(shape), dtype, dtype, {}, {}, {}};
-  return Program(dtype, c.mapping(from, dtype), dtype, c.mapping(to, dtype), {}).kernel();
+  return program_of(from, to, shape, dtype, dtype).kernel();
 }
 
 // With tails and without, by every instruction set; also cast.
@@ -86,7 +94,7 @@ TEST(ConvertPasses, AnyOrderOfDigits) {
     const auto any_layout = [&] {
       std::vector<std::string> digits;
       for (const char axis : axes) {
-        const std::int64_t block = pick(random, {1, 1, 2, 4, 8});
+        const std::int64_t block = pick(random, {1, 1, 2, 3, 4, 6, 8, 12});
         const std::string name(1, axis), of = std::to_string(block);
         digits.push_back(block == 1 ? name : name + "/" + of);
         if (block > 1) digits.push_back(name + "%" + of);
@@ -106,7 +114,7 @@ TEST(ConvertPasses, AnyOrderOfDigits) {
     ++done;
   }
   EXPECT_TRUE(kinds.contains("two passes"));
-  const bool shuffles = conversion::kernels().shuffles_of(1).run[0][0] != nullptr;
+  const bool shuffles = conversion::kernels().shuffles_of(4).run[0][0] != nullptr;
   EXPECT_EQ(kinds.contains("shuffle"), shuffles);
 }
 
@@ -116,6 +124,23 @@ TEST(ConvertPasses, AreChosenBetweenPackings) {
   if (conversion::kernels().shuffles_of(1).run[0][0] == nullptr) GTEST_SKIP() << "no shuffles";
   EXPECT_EQ(kernel_of("o/4 i/4 h w i%4 o%4", "o/4 i/4 h w o%4 i%4", "o=96,i=64,h=5,w=5", DType::u8),
             "shuffle 1");
+}
+
+TEST(ConvertPasses, SayWhatTheyMove) {
+  if (conversion::kernels().shuffles_of(2).run[0][0] == nullptr) GTEST_SKIP() << "no shuffles";
+  const std::string said = program_of("o/8 i/8 h w i%8 o%8", "o/16 i/4 h w o%16 i%4",
+                                      "o=128,i=96,h=3,w=3", DType::f16, DType::f16)
+                               .explain();
+  EXPECT_TRUE(said.starts_with("two passes: 221184 bytes in ")) << said;
+  EXPECT_EQ(std::ranges::count(said, '\n'), 3) << said;
+}
+
+TEST(ConvertPasses, MoveStagesOfCasts) {
+  const std::string said =
+      program_of("o/4 i/4 h w i%4 o%4", "o i h w", "o=128,i=512,h=5,w=5", DType::f32, DType::u8)
+          .explain();
+  EXPECT_TRUE(said.starts_with("stage: ")) << said;
+  EXPECT_NE(said.find("  two passes: "), std::string::npos) << said;
 }
 
 TEST(ConvertPasses, LongRowsAndColumnsNeedNone) {

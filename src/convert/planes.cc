@@ -43,8 +43,7 @@ void choose_planes(const Nest& nest, int scalar, std::int64_t least, Job& job) n
       job.transpose->number != TransposeKernel::Number::element)
     return;
   Pool pool(nest);
-  int element = scalar;
-  widen_element(pool, false, scalar, element);
+  const int element = take_element(pool, scalar);
   const auto take = [&](int i, Loop& out) {
     if (i < 0 || pool.loops[i].valid < pool.loops[i].n) return false;
     out = pool.take(i);

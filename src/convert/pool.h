@@ -42,6 +42,17 @@ struct Pool {
     return best;
   }
 
+  /// The same of those whose iterations all have a source.
+  int find_nearest_whole(std::int64_t Loop::*stride) const noexcept {
+    int best = -1;
+    for (int i = 0; i < count; ++i) {
+      const Loop& loop = loops[i];
+      if (loop.dim >= 0 || loop.valid < loop.n) continue;
+      if (best < 0 || loop.*stride < loops[best].*stride) best = i;
+    }
+    return best;
+  }
+
   Loop take(int i) noexcept {
     const Loop out = loops[i];
     for (--count; i < count; ++i) loops[i] = loops[i + 1];

@@ -2,6 +2,8 @@
 #include "convert/shuffle.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include "base/checked.h"
@@ -16,14 +18,14 @@ namespace {
 constexpr std::int64_t kVector = ShuffleTable::kVector,
                        kLongest = ShuffleTable::kMostVectors * kVector;
 
-void append(Chain& chain, const Loop& loop) noexcept {
+void add_loop(Chain& chain, const Loop& loop) noexcept {
   chain.loops[static_cast<std::size_t>(chain.count++)] = loop;
   chain.n *= loop.n;
 }
 
 /// How many iterations of the loop go on with a chunk of so many bytes: to whole vectors, if that
 /// can be, the fewest; else as many as there is room for. 1: none.
-std::int64_t part_of(const Loop& loop, std::int64_t bytes) noexcept {
+std::int64_t part_of_chunk(const Loop& loop, std::int64_t bytes) noexcept {
   std::int64_t best = 1;
   for (std::int64_t n = 2; n <= loop.n && n * bytes <= kLongest; ++n) {
     if (loop.n % n != 0) continue;
@@ -42,23 +44,13 @@ void take_chunk(Pool& pool, int element, Chain& out) noexcept {
     if (bytes % kVector == 0 || i < 0) return;
     const Loop& next = pool.loops[i];
     const bool tail = next.valid < next.n;
-    const std::int64_t n = tail ? (next.n * bytes <= kLongest ? next.n : 1) : part_of(next, bytes);
+    const std::int64_t n =
+        tail ? (next.n * bytes <= kLongest ? next.n : 1) : part_of_chunk(next, bytes);
     if (n < 2) return;
     const bool part = n < next.n;
-    append(out, pool.take_part(i, n));
+    add_loop(out, pool.take_part(i, n));
     if (part) return;
   }
-}
-
-/// The loop of the least stride whose iterations all have a source; -1: none.
-int find_nearest(const Pool& pool, std::int64_t Loop::*stride) noexcept {
-  int best = -1;
-  for (int i = 0; i < pool.count; ++i) {
-    const Loop& loop = pool.loops[i];
-    if (loop.dim >= 0 || loop.valid < loop.n) continue;
-    if (best < 0 || loop.*stride < pool.loops[best].*stride) best = i;
-  }
-  return best;
 }
 
 }  // namespace
@@ -126,35 +118,40 @@ void move_chunk(const Chain& chunk, int element, const Byte* src, Byte* dst) noe
        });
 }
 
+bool set_shuffle(const Nest& nest, int scalar, Job& job) noexcept {
+  Pool pool(nest);
+  const int element = take_element(pool, scalar);
+  Job made;
+  begin_job(nest, element, element, made);
+  take_chunk(pool, element, made.chunk);
+  ShuffleTable table;
+  if (made.chunk.count == 0 || !make_shuffle(made.chunk, element, table)) return false;
+  made.kind = Kind::shuffle;
+  made.shuffle = kernels().shuffles_of(element).run[table.vectors - 1][table.pairs - 1];
+  if (made.shuffle == nullptr) return false;
+  made.shuffle_pairs = table.pairs;
+  // Chunks that follow each other in the destination, and of those the ones whose sources are near.
+  for (Chain* const chain : {&made.a, &made.b}) {
+    const int i = pool.find_nearest_whole(chain == &made.a ? &Loop::os : &Loop::is);
+    add_loop(*chain, i >= 0 ? pool.take(i) : kOneIteration);
+    chain->valid = chain->n;
+  }
+  made.a.block = std::clamp<std::int64_t>(kMostBytes / table.bytes, 1, made.a.n);
+  made.b.block = std::clamp<std::int64_t>(kMostBytes / table.bytes / made.a.block, 1, made.b.n);
+  order_steps(made, pool);
+  job = made;
+  return true;
+}
+
 void choose_shuffle(const Nest& nest, int scalar, double least, const Tuning& tuning,
                     Job& job) noexcept {
   constexpr double kGain = 0.8, kWorth = 2;  // ns of a line
   if (job.fill || job.kind == Kind::planes) return;
   const double before = cost_of(job, tuning);
-  const std::int64_t bytes = job.bytes();
-  if (before < least || before * kLine < kWorth * static_cast<double>(bytes)) return;
-  Pool pool(nest);
-  int element = scalar;
-  widen_element(pool, false, scalar, element);
-  if (kernels().shuffles_of(element).run[0][0] == nullptr) return;
+  if (before < least || before * kLine < kWorth * static_cast<double>(job.bytes())) return;
   Job made;
-  begin_job(nest, element, element, made);
-  take_chunk(pool, element, made.chunk);
-  ShuffleTable table;
-  if (made.chunk.count == 0 || !make_shuffle(made.chunk, element, table)) return;
-  made.kind = Kind::shuffle;
-  made.shuffle_pairs = table.pairs;
-  // Chunks that follow each other in the destination, and of those the ones whose sources are near.
-  for (Chain* const chain : {&made.a, &made.b}) {
-    const int i = find_nearest(pool, chain == &made.a ? &Loop::os : &Loop::is);
-    append(*chain, i >= 0 ? pool.take(i) : kOneIteration);
-    chain->valid = chain->n;
-  }
-  const std::int64_t chunk = table.bytes;
-  made.a.block = std::clamp<std::int64_t>(kMostBytes / chunk, 1, made.a.n);
-  made.b.block = std::clamp<std::int64_t>(kMostBytes / chunk / made.a.block, 1, made.b.n);
-  order_steps(made, pool);
-  if (cost_of(made, tuning) < kGain * before) job = made;
+  if (!set_shuffle(nest, scalar, made)) return;
+  if (cost_of(made, tuning) < std::min(kGain * before, before - least)) job = made;
 }
 
 }  // namespace stowage::conversion

@@ -15,8 +15,11 @@ bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept;
 /// One chunk, element by element, where a vector would reach beyond what may be read.
 void move_chunk(const Chain& chunk, int element, const Byte* src, Byte* dst) noexcept;
 
-/// Makes the job, which costs at least so many nanoseconds, one of chunks, if they cost less.
-/// `scalar`: bytes of what the nest moves.
+/// Makes it a job of chunks of the nest, whose scalars have so many bytes. False, and the same job:
+/// there are no chunks, or an instruction set has no kernel.
+bool set_shuffle(const Nest& nest, int scalar, Job& job) noexcept;
+
+/// Likewise, if chunks save at least so many nanoseconds.
 void choose_shuffle(const Nest& nest, int scalar, double least, const Tuning& tuning,
                     Job& job) noexcept;
 

@@ -93,8 +93,12 @@ bool cut_stage(Pool& pool, int src_bytes, int dst_bytes, Stage& out) noexcept {
     if (const std::int64_t n = part_of(all.loops[i], kMostRanges); n > 1) {
       pool = all;
       out.ranges = pool.take_part(i, n);
-      const std::int64_t part = most / out.ranges.n;
+      // What is left of the loop is no part of a range.
+      const bool left = n < all.loops[i].n;
+      const Loop rest = left ? pool.take(i) : kOneIteration;
+      const std::int64_t part = most / n;
       take_range(pool, wide, narrow, part, part, out);
+      if (left) pool.loops[pool.count++] = rest;
     }
   }
   // Short ranges are several to a stage too, of the loop in which they are nearest.
@@ -132,13 +136,8 @@ void choose_stage(const Nest& nest, int src_scalar, int dst_scalar, std::int64_t
   Stage stage;
   if (!cut_stage(outer, src_scalar, dst_scalar, stage)) return;
   if (stage.elements * stage.ranges.n < least) return;
+  begin_job(nest, src_scalar, dst_scalar, job);
   job.kind = Kind::stage;
-  job.src_bytes = src_scalar;
-  job.dst_bytes = dst_scalar;
-  job.parts = Parts::none;
-  job.move = UnitMove::none;
-  job.a = job.b = Chain{};
-  job.across = kOneIteration;
   for (int i = 0; i < stage.move.count; ++i) job.a.n *= stage.move.loops[i].n;
   job.a.valid = job.a.block = job.a.n;
   order_steps(job, outer);

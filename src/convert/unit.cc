@@ -341,8 +341,6 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
 
 void UnitRunner::shuffle(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
   const Loop &a = job_.a.loops[0], &b = job_.b.loops[0];
-  const auto run =
-      kernels_.shuffles_of(job_.dst_bytes).run[shuffle_.vectors - 1][shuffle_.pairs - 1];
   for (std::int64_t k = unit.b; k < unit.b + nb; ++k) {
     const Byte* src = unit.src + unit.a * a.is + k * b.is;
     Byte* dst = unit.dst + unit.a * a.os + k * b.os;
@@ -354,7 +352,7 @@ void UnitRunner::shuffle(const Unit& unit, std::int64_t na, std::int64_t nb) noe
     // Those of the last chunks whose windows reach beyond the source are moved by elements.
     std::int64_t n = na;
     while (n > 0 && src + (n - 1) * a.is + shuffle_.reach > src_end_) --n;
-    run({src, dst, n, a.is, a.os, &shuffle_});
+    job_.shuffle({src, dst, n, a.is, a.os, &shuffle_});
     for (; n < na; ++n) move_chunk(job_.chunk, job_.dst_bytes, src + n * a.is, dst + n * a.os);
   }
 }
