@@ -25,7 +25,7 @@ constexpr std::size_t kThreadBytes = 32 * 1024;
 constexpr std::size_t kTaskBytes = 128 * 1024, kTasks = 4;
 /// What each of several nests writes before the next one has its turn.
 constexpr std::size_t kTurnBytes = 32 * 1024;
-/// Stages and planes are described anew for each turn, which takes a microsecond.
+/// Stages, planes, passes and shuffles are described anew for each turn, which takes a microsecond.
 constexpr std::size_t kTurnOfSteps = 512 * 1024;
 
 /// Cells up to the last that a digit reaches. The gap behind it, of the last row of a view into a
@@ -123,7 +123,7 @@ void Program::choose_slices(const Mapping& src, const Mapping& dst, Fault fault)
   if (plan.count() > kKept) return;
   plan_ = plan;
   sliced_ = true;
-  src_scalar_ = dst_scalar_ = std::min(src_scalar_, dst_scalar_);
+  src_scalar_ = dst_scalar_ = narrow();
   bypass_ = slices_.cast_first ? bypass_of_steps() : Bypass::none;
   make_jobs();
 }
@@ -241,10 +241,9 @@ void Program::choose_way(const Nest& nest, int scalar, std::int64_t times,
 }
 
 void Program::choose_move_of_stage(const Nest& nest, Job& job) const noexcept {
-  const int narrow = std::min(src_scalar_, dst_scalar_);
   Stage stage;
   Job move = uncast_move(nest, stage);
-  choose_way(stage.move, narrow, job.units, move);
+  choose_way(stage.move, narrow(), job.units, move);
   job.stage_move = move.kind;
   job.pass_by_source = move.pass_by_source;
   job.pass_inner = move.pass_inner;
@@ -254,8 +253,7 @@ Job Program::uncast_move(const Nest& nest, Stage& out) const noexcept {
   Pool outer_loops(nest);
   cut_stage(outer_loops, src_scalar_, dst_scalar_, out);
   Job move;
-  const int narrow = std::min(src_scalar_, dst_scalar_);
-  make_job(out.move, true, narrow, narrow, false, {},
+  make_job(out.move, true, narrow(), narrow(), false, {},
            out.cast_first ? bypass_of_steps() : Bypass::none, tuning_, move);
   return move;
 }
@@ -342,12 +340,11 @@ void Program::run_slice(const Byte* src, const Byte* src_end, Byte* dst) const n
 }
 
 Job Program::move_of_stage(const Nest& nest, const Job& job, Stage& out) const noexcept {
-  const int narrow = std::min(src_scalar_, dst_scalar_);
   Job move = uncast_move(nest, out);
-  if (job.stage_move == Kind::planes) choose_planes(out.move, narrow, least_of_stage_, move);
-  if (job.stage_move == Kind::shuffle) set_shuffle(out.move, narrow, move);
+  if (job.stage_move == Kind::planes) choose_planes(out.move, narrow(), least_of_stage_, move);
+  if (job.stage_move == Kind::shuffle) set_shuffle(out.move, narrow(), move);
   if (job.stage_move == Kind::passes)
-    set_passes(out.move, narrow, job.pass_by_source, job.pass_inner, move);
+    set_passes(out.move, narrow(), job.pass_by_source, job.pass_inner, move);
   return move;
 }
 

@@ -2,6 +2,7 @@
 // What a Conversion is made of, for its tests.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -89,6 +90,9 @@ class Program {
   /// A line, or one for each step too, of a job of the nest; of one that moves without any.
   std::string explain(const Nest& nest, const Job& job, bool cast) const;
   std::string explain_moves(const Job& job, bool cast) const;
+
+  /// Bytes of the narrower scalars, which scratch memory holds.
+  int narrow() const noexcept { return std::min(src_scalar_, dst_scalar_); }
 
   /// The job that writes most; null where there is none.
   const Job* main_job() const noexcept;

@@ -20,12 +20,6 @@ constexpr std::int64_t kRunBytes = 16384;
 /// Fewer rows are not worth a unit.
 constexpr std::int64_t kLeastRows = 8;
 
-void append(Chain& chain, const Loop& loop) noexcept {
-  chain.valid = chain.n * loop.valid;
-  chain.n *= loop.n;
-  chain.loops[chain.count++] = loop;
-}
-
 bool can_grow(const Chain& chain) noexcept {
   return chain.count > 0 && chain.count < static_cast<int>(chain.loops.size());
 }
@@ -486,6 +480,12 @@ void widen_element(Pool& pool, bool fill, int& src_bytes, int& dst_bytes) noexce
     src_bytes = dst_bytes = static_cast<int>(bytes);
     pool.take(i);
   }
+}
+
+void append(Chain& chain, const Loop& loop) noexcept {
+  chain.valid = chain.n * loop.valid;
+  chain.n *= loop.n;
+  chain.loops[chain.count++] = loop;
 }
 
 int take_element(Pool& pool, int scalar) noexcept {

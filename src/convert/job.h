@@ -122,6 +122,9 @@ struct Job {
   std::int64_t bytes() const noexcept;
 };
 
+/// The chain goes on with the loop, around those that it has.
+void append(Chain& chain, const Loop& loop) noexcept;
+
 /// How long the parts are where n iterations are cut into as few equal parts of at most `most` as
 /// can be found in a few steps; else 1.
 std::int64_t equal_part(std::int64_t n, std::int64_t most) noexcept;

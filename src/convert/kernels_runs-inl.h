@@ -152,20 +152,21 @@ struct RunsOfHalves {
       store_cast<kFrom, kWriting, 2>(hn::LowerHalf(half, V{v}), to + first * os);
       store_cast<kFrom, kWriting, 2>(hn::UpperHalf(half, V{v}), to + second * os);
     };
-    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
-                  high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     const __m512i p = load(0), q = load(1);
+    __m512i w, x;
     if constexpr (kN == 4) {
+      __m512i y, z;
       const __m512i r = load(2), s = load(3);
-      const __m512i a = _mm512_unpacklo_epi64(p, q), b = _mm512_unpackhi_epi64(p, q),
-                    c = _mm512_unpacklo_epi64(r, s), d = _mm512_unpackhi_epi64(r, s);
-      store(_mm512_permutex2var_epi64(a, low, c), 0, 2);
-      store(_mm512_permutex2var_epi64(b, low, d), 1, 3);
-      store(_mm512_permutex2var_epi64(a, high, c), 4, 6);
-      store(_mm512_permutex2var_epi64(b, high, d), 5, 7);
+      interleave_quarters(_mm512_unpacklo_epi64(p, q), _mm512_unpacklo_epi64(r, s), w, y);
+      interleave_quarters(_mm512_unpackhi_epi64(p, q), _mm512_unpackhi_epi64(r, s), x, z);
+      store(w, 0, 2);
+      store(x, 1, 3);
+      store(y, 4, 6);
+      store(z, 5, 7);
     } else {
-      store(_mm512_permutex2var_epi64(p, low, q), 0, 1);
-      store(_mm512_permutex2var_epi64(p, high, q), 2, 3);
+      interleave_quarters(p, q, w, x);
+      store(w, 0, 1);
+      store(x, 2, 3);
     }
   }
 

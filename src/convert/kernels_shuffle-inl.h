@@ -9,8 +9,7 @@
 
 #include <cstdint>
 
-#include "convert/kernels.h"
-#include "hwy/highway.h"
+#include "convert/kernels_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -37,7 +36,7 @@ void shuffle_chunks(const ShuffleRun& run) {
   constexpr std::int64_t kVector = ShuffleTable::kVector;
   const ShuffleTable& table = *run.table;
   const std::int64_t rest = table.bytes - (kVectors - 1) * kVector;
-  const __mmask64 last = ~std::uint64_t{0} >> (kVector - rest);
+  const __mmask64 last = first_bytes(rest);
   const bool whole = rest == kVector, zeros = table.zeros;
   __m512i order[kVectors][kPairs], taken[kVectors][kPairs];
   for (int v = 0; v < kVectors; ++v) {
@@ -66,19 +65,18 @@ void shuffle_chunks(const ShuffleRun& run) {
   }
 }
 
-template <int E, int... kVectors>
-constexpr void add_shuffles(Shuffles& all) {
-  const auto set = [&]<int V, int... kPairs>() {
-    ((all.run[V - 1][kPairs - 1] = shuffle_chunks<E, V, kPairs>), ...);
-  };
-  (set.template operator()<kVectors, 1, 2, 3, 4>(), ...);
-}
-
 /// Of lanes of E bytes.
 template <int E>
 constexpr Shuffles shuffles() {
   Shuffles all{};
-  add_shuffles<E, 1, 2, 3, 4>(all);
+  const auto set = [&]<int... kVectors>() {
+    ((all.run[kVectors - 1][0] = shuffle_chunks<E, kVectors, 1>,
+      all.run[kVectors - 1][1] = shuffle_chunks<E, kVectors, 2>,
+      all.run[kVectors - 1][2] = shuffle_chunks<E, kVectors, 3>,
+      all.run[kVectors - 1][3] = shuffle_chunks<E, kVectors, 4>),
+     ...);
+  };
+  set.template operator()<1, 2, 3, 4>();
   return all;
 }
 

@@ -18,11 +18,6 @@ namespace {
 constexpr std::int64_t kVector = ShuffleTable::kVector,
                        kLongest = ShuffleTable::kMostVectors * kVector;
 
-void add_loop(Chain& chain, const Loop& loop) noexcept {
-  chain.loops[static_cast<std::size_t>(chain.count++)] = loop;
-  chain.n *= loop.n;
-}
-
 /// How many iterations of the loop go on with a chunk of so many bytes: to whole vectors, if that
 /// can be, the fewest; else as many as there is room for. 1: none.
 std::int64_t part_of_chunk(const Loop& loop, std::int64_t bytes) noexcept {
@@ -48,7 +43,7 @@ void take_chunk(Pool& pool, int element, Chain& out) noexcept {
         tail ? (next.n * bytes <= kLongest ? next.n : 1) : part_of_chunk(next, bytes);
     if (n < 2) return;
     const bool part = n < next.n;
-    add_loop(out, pool.take_part(i, n));
+    append(out, pool.take_part(i, n));
     if (part) return;
   }
 }
@@ -133,8 +128,7 @@ bool set_shuffle(const Nest& nest, int scalar, Job& job) noexcept {
   // Chunks that follow each other in the destination, and of those the ones whose sources are near.
   for (Chain* const chain : {&made.a, &made.b}) {
     const int i = pool.find_nearest_whole(chain == &made.a ? &Loop::os : &Loop::is);
-    add_loop(*chain, i >= 0 ? pool.take(i) : kOneIteration);
-    chain->valid = chain->n;
+    append(*chain, i >= 0 ? pool.take(i) : kOneIteration);
   }
   made.a.block = std::clamp<std::int64_t>(kMostBytes / table.bytes, 1, made.a.n);
   made.b.block = std::clamp<std::int64_t>(kMostBytes / table.bytes / made.a.block, 1, made.b.n);
