@@ -103,17 +103,29 @@ HWY_INLINE HalfVec<DF> narrow_f16(DF df, hn::Vec<DF> v) {
 
 #endif
 
+/// Rounded to bf16, in the upper half of each lane.
 template <class DF>
-HWY_INLINE HalfVec<DF> narrow_bf16(DF, hn::Vec<DF> v) {
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<DF> > rounded_bf16(DF, hn::Vec<DF> v) {
   const hn::RebindToUnsigned<DF> du;
-  const hn::RebindToSigned<DF> di;
-  const hn::Rebind<std::uint16_t, DF> d16;
   const auto bits = hn::BitCast(du, v);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd));
-  const auto quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(du, 0x40u));
-  const auto is_nan = hn::Gt(hn::And(bits, hn::Set(du, 0x7fffffffu)), hn::Set(du, 0x7f800000u));
-  return hn::DemoteTo(d16, hn::BitCast(di, hn::IfThenElse(is_nan, quiet, rounded)));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd);
+#if HWY_TARGET <= HWY_AVX3  // one operation with its mask
+  if constexpr (hn::MaxLanes(DF()) == 16) {
+    const __mmask16 is_nan = _mm512_cmp_ps_mask(v.raw, v.raw, _CMP_UNORD_Q);
+    return hn::Vec<decltype(du)>{
+        _mm512_mask_or_epi32(rounded.raw, is_nan, bits.raw, _mm512_set1_epi32(0x400000))};
+  }
+#endif
+  const auto quiet = hn::Or(bits, hn::Set(du, 0x400000u));
+  return hn::IfThenElse(hn::RebindMask(du, hn::Eq(v, v)), rounded, quiet);
+}
+
+template <class DF>
+HWY_INLINE HalfVec<DF> narrow_bf16(DF df, hn::Vec<DF> v) {
+  const hn::RebindToSigned<DF> di;
+  const hn::Rebind<std::uint16_t, DF> d16;
+  return hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(rounded_bf16(df, v))));
 }
 
 /// 16-bit floats in registers, and back.
@@ -200,15 +212,21 @@ HWY_INLINE void store_from_float(DF df, hn::Vec<DF> v, typename Stored<kType>::T
   } else if constexpr (kType == Fast::f16 || kType == Fast::bf16) {
     hn::StoreU(narrow<kType>(df, v), d, p);
   } else {
-    const auto clamped = clamp<T>(df, v);
     if constexpr (kType == Fast::i32) {  // the upper end is caught after rounding
-      const auto over = hn::RebindMask(di, hn::Ge(clamped, hn::Set(df, 0x1p31f)));
-      hn::StoreU(hn::IfThenElse(over, hn::Set(di, hwy::LimitsMax<T>()), hn::NearestInt(clamped)), d,
-                 p);
+      const auto over = hn::RebindMask(di, hn::Ge(v, hn::Set(df, 0x1p31f)));
+      const auto most = hn::Set(di, hwy::LimitsMax<T>());
+#if HWY_TARGET <= HWY_AVX3  // gives the least i32 below it, as is right, and above
+      if constexpr (hn::MaxLanes(DF()) == 16) {
+        const __mmask16 number = _mm512_cmp_ps_mask(v.raw, v.raw, _CMP_ORD_Q);
+        const hn::Vec<decltype(di)> rounded{_mm512_maskz_cvtps_epi32(number, v.raw)};
+        return hn::StoreU(hn::IfThenElse(over, most, rounded), d, p);
+      }
+#endif
+      hn::StoreU(hn::IfThenElse(over, most, hn::NearestInt(clamp<T>(df, v))), d, p);
     } else {
       // So large a sum has no fraction: it is rounded to nearest even, and its low bits are the
       // integer.
-      store_low(df, hn::BitCast(du, hn::Add(clamped, hn::Set(df, 0x1.8p23f))), p);
+      store_low(df, hn::BitCast(du, hn::Add(clamp<T>(df, v), hn::Set(df, 0x1.8p23f))), p);
     }
   }
 }
@@ -369,11 +387,27 @@ struct Cast {
 
   HWY_INLINE void store(FloatVec v, D* p) const { store_from_float<kTo>(FloatTag(), v, p); }
 
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+  /// As bf16: the upper halves of both.
+  HWY_INLINE void store_two(FloatVec v, FloatVec next, std::uint16_t* p) const {
+    const hn::ScalableTag<std::uint16_t> d;
+    const auto halves = hn::BitCast(d, rounded_bf16(FloatTag(), v)),
+               more = hn::BitCast(d, rounded_bf16(FloatTag(), next));
+    hn::StoreU(hn::ConcatOdd(d, more, halves), d, p);
+  }
+#endif
+
   HWY_INLINE void store_four(const FloatVec (&v)[4], D* p) const {
 #if STOWAGE_PACKS_FOUR
     if constexpr (sizeof(D) == 1) {
       const hn::ScalableTag<std::uint8_t> d;
       return hn::StoreU(ordered_four<D>(v), d, reinterpret_cast<std::uint8_t*>(p));
+    }
+#endif
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+    if constexpr (kTo == Fast::bf16) {
+      store_two(v[0], v[1], p);
+      return store_two(v[2], v[3], p + hn::Lanes(hn::ScalableTag<D>()));
     }
 #endif
     for (int j = 0; j < 4; ++j, p += hn::Lanes(FloatTag())) store(v[j], p);
