@@ -372,7 +372,7 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
     } else if (move.kind == Kind::planes) {
       run_planes(move, 0, move.units, memory, outer.zero);
     } else {
-      each_unit(move, 0, move.units, memory.src, memory.dst, [&](Unit unit) {
+      each_unit(move, 0, move.units, memory.src, memory.dst, [&](Unit& unit) {
         unit.zero |= outer.zero;
         runner.run(unit);
       });
@@ -396,7 +396,7 @@ void Program::run_steps(const Job& job, const Steps& steps, std::int64_t n, cons
     each_unit(read, 0, zeros ? 0 : read.units, outer.src + outer.a * block.is, scratch.data(),
               [&](const Unit& unit) { reader.run(unit); });
     each_unit(write, 0, write.units, scratch.data(), outer.dst + outer.a * block.os,
-              [&](Unit unit) {
+              [&](Unit& unit) {
                 unit.zero |= zeros;
                 writer.run(unit);
               });

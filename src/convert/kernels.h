@@ -132,10 +132,10 @@ struct CopyBlock {
   const Byte* src;
   Byte* dst;
   std::int64_t rows, is, os, run, valid;
-  const Byte* src_end;                                    ///< as above
+  const Byte* src_end;  ///< as above
+  const Tuning* tuning;
   std::int64_t across = 1, across_is = 0, across_os = 0;  ///< runs of each row, at these distances
   std::int64_t last_run = 0, last_valid = 0;  ///< of the last of several runs; 0: as the others
-  const Tuning* tuning = nullptr;
 };
 
 /// Whether so many lines at this distance are more than 16 for each of the sets of an L1 cache of

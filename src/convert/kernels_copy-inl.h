@@ -174,6 +174,16 @@ void copy_across(const CopyBlock& c) {
                                : copy_across_as<kRun, kAcross, false>(c);
 }
 
+/// The block without its first rows. Made when they are done: what has just been written is not to
+/// be read in vectors, see UnitRunner.
+inline CopyBlock rows_from(const CopyBlock& c, std::int64_t row) {
+  CopyBlock rest = c;
+  rest.src += row * c.is;
+  rest.dst += row * c.os;
+  rest.rows -= row;
+  return rest;
+}
+
 /// `rows` short runs that end in zeros, kPieces of 16 bytes each, of which kValid have a source. A
 /// row is read past its valid bytes.
 template <int kPieces, int kValid>
@@ -260,10 +270,7 @@ HWY_INLINE void copy_dense_pieces(const CopyBlock& c, std::int64_t rows, const B
     hn::StoreU(hn::And(load_rows<1, kBlocks>(from, 0), last), d, to);
     from.skip(kBlocks * is);
   }
-  CopyBlock rest = c;
-  rest.src += r * is;
-  rest.dst = to;
-  copy_pieces<1, 1>(rest, rows - r, mask);
+  copy_pieces<1, 1>(rows_from(c, r), rows - r, mask);
 }
 
 template <int... kIndex>
@@ -347,6 +354,8 @@ std::int64_t copy_near_words(const CopyBlock& c) {
   return row;
 }
 
+constexpr bool is_word(std::int64_t run) { return run <= 8 && (run & (run - 1)) == 0; }
+
 /// Runs of 2, 4, 8 or 16 bytes that end in zeros, without a gap on both sides but for what lies in
 /// the place of the zeros. Returns how many are done.
 std::int64_t copy_dense_masked(const CopyBlock& c) {
@@ -358,32 +367,27 @@ std::int64_t copy_dense_masked(const CopyBlock& c) {
     std::memcpy(bytes + i, bytes, static_cast<std::size_t>(i));
   const auto mask = hn::LoadDup128(d, bytes);
   // The last run may end where the source does.
-  const std::int64_t all = (c.rows - 1) * c.run;
+  const std::int64_t whole = c.rows * c.run,
+                     all = c.src_end - c.src < whole ? whole - c.run : whole;
   const Byte* const from = c.src;
   Byte* const to = c.dst;
   const bool asked = c.tuning->prefetch_for_write;
   std::int64_t i = 0;
+  const auto move = [&](std::int64_t at) HWY_ATTR {
+    hn::StoreU(hn::And(hn::LoadU(d, from + at), mask), d, to + at);
+  };
   for (; i + kVectorBytes <= all; i += kVectorBytes) {
     if (asked) prefetch_for_write(to + i + 512);
-    hn::StoreU(hn::And(hn::LoadU(d, from + i), mask), d, to + i);
+    move(i);
   }
-  return i / c.run;
+  if (i == 0 || i == all) return i / c.run;
+  move(all - kVectorBytes);
+  return all / c.run;
 }
 
-/// Short runs that end in zeros. Not read past the end of the source.
-void copy_padded(const CopyBlock& block) {
-  CopyBlock c = block;
-  const bool word = c.run <= 8 && (c.run & (c.run - 1)) == 0;
-  std::int64_t done = 0;
-  if (c.valid > 0 && (word || c.run == 16) && c.is == c.run && c.os == c.run) {
-    done = copy_dense_masked(c);
-  } else if (c.valid > 0 && word && near_words(c)) {
-    done = copy_near_words(c);
-  }
-  c.src += done * c.is;
-  c.dst += done * c.os;
-  c.rows -= done;
-  if (word) {
+/// Short runs that end in zeros, a row or a few at a time.
+void copy_padded_rows(const CopyBlock& c) {
+  if (is_word(c.run)) {
     if (c.run == 8) return copy_words<std::uint64_t>(c);
     if (c.run == 4) return copy_words<std::uint32_t>(c);
     if (c.run == 2) return copy_words<std::uint16_t>(c);
@@ -419,6 +423,19 @@ void copy_padded(const CopyBlock& block) {
       }
     }
   }
+}
+
+/// Short runs that end in zeros. Not read past the end of the source.
+void copy_padded(const CopyBlock& c) {
+  const bool word = is_word(c.run);
+  std::int64_t done = 0;
+  if (c.valid > 0 && (word || c.run == 16) && c.is == c.run && c.os == c.run) {
+    done = copy_dense_masked(c);
+  } else if (c.valid > 0 && word && near_words(c)) {
+    done = copy_near_words(c);
+  }
+  if (done == 0) return copy_padded_rows(c);
+  if (done < c.rows) copy_padded_rows(rows_from(c, done));
 }
 
 #endif

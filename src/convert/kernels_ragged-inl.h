@@ -78,11 +78,7 @@ void copy_ragged_as(const CopyBlock& c) {
     from += kLines * kRows * is;
     to += kLines * 64;
   }
-  CopyBlock rest = c;
-  rest.src = from;
-  rest.dst = to;
-  rest.rows -= safe;
-  copy_run_by_run(rest);
+  if (safe < c.rows) copy_run_by_run(rows_from(c, safe));
 }
 
 /// Runs of each row, the last of which is shorter and not padded: rows without a gap between runs.
@@ -237,22 +233,23 @@ struct ShortRuns {
   }
 };
 
-/// `n` runs of each row from run `first` on, the last of which has `bytes` of a whole one: into
-/// lines where those lie next to each other in the destination, else out of them.
+/// `n` runs of each of some rows of the block, from run `first` on, the last of which has `bytes`
+/// of a whole one: into lines where those lie next to each other in the destination, else out of
+/// them.
 template <int E, int kWidth>
-HWY_NOINLINE void copy_short_runs(const CopyBlock& c, std::int64_t first, std::int64_t n,
-                                  std::int64_t bytes) {
+HWY_NOINLINE void copy_short_runs(const CopyBlock& c, std::int64_t row, std::int64_t rows,
+                                  std::int64_t first, std::int64_t n, std::int64_t bytes) {
   using Runs = ShortRuns<E, kWidth>;
   const __mmask64 mask = first_bytes((n - 1) * E + bytes);
   const std::int64_t is = c.is, os = c.os, across_is = c.across_is,
                      across_os = c.across_os;  // bytes may alias c
   const bool asked = c.tuning->prefetch_for_write;
-  const Byte* const src = c.src + first * across_is;
-  Byte* const dst = c.dst + first * across_os;
+  const Byte* const src = c.src + row * is + first * across_is;
+  Byte* const dst = c.dst + row * os + first * across_os;
   if (os == E) {
-    in_steps<Runs::kRows>(c.rows, [&](std::int64_t row) HWY_ATTR {
-      Byte* const to = dst + row * E;
-      Runs::part(src + row * is, is, mask, [&](__m512i v, int i) HWY_ATTR {
+    in_steps<Runs::kRows>(rows, [&](std::int64_t r) HWY_ATTR {
+      Byte* const to = dst + r * E;
+      Runs::part(src + r * is, is, mask, [&](__m512i v, int i) HWY_ATTR {
         if (i >= n) return;
         if (asked) prefetch_for_write(to + i * across_os + 512);
         _mm512_storeu_si512(to + i * across_os, v);
@@ -261,14 +258,14 @@ HWY_NOINLINE void copy_short_runs(const CopyBlock& c, std::int64_t first, std::i
     return;
   }
   const auto join = [&](auto over) HWY_ATTR {
-    in_steps<Runs::kRows>(c.rows, [&](std::int64_t row) HWY_ATTR {
-      const Byte* const from = src + row * E;
-      if (asked) prefetch_ahead(dst + row * os, Runs::kRows * os);
+    in_steps<Runs::kRows>(rows, [&](std::int64_t r) HWY_ATTR {
+      const Byte* const from = src + r * E;
+      if (asked) prefetch_ahead(dst + r * os, Runs::kRows * os);
       Runs::template join<over()>(
           [&](int i) HWY_ATTR {
             return i < n ? _mm512_loadu_si512(from + i * across_is) : _mm512_setzero_si512();
           },
-          dst + row * os, os, mask);
+          dst + r * os, os, mask);
     });
   };
   // Of rows of several vectors the next one's first is there already; of shorter rows than half a
@@ -282,21 +279,19 @@ template <int E>
 void move_short_runs(const CopyBlock& c) {
   constexpr std::int64_t kRuns = 64 / E, kNear = 8192;  // runs of a vector, and rows of a step
   if (c.rows < kRuns) return copy_run_by_run(c);
-  const auto move = [&](const CopyBlock& rows, std::int64_t first) {
+  const auto move = [&](std::int64_t row, std::int64_t rows, std::int64_t first) {
     const std::int64_t n = std::min(kRuns, c.across - first),
                        bytes = first + n == c.across ? c.last_valid : E;
-    if (2 * n > kRuns) return copy_short_runs<E, 64>(rows, first, n, bytes);
-    if (4 * n > kRuns) return copy_short_runs<E, 32>(rows, first, n, bytes);
-    copy_short_runs<E, 16>(rows, first, n, bytes);
+    if (2 * n > kRuns) return copy_short_runs<E, 64>(c, row, rows, first, n, bytes);
+    if (4 * n > kRuns) return copy_short_runs<E, 32>(c, row, rows, first, n, bytes);
+    copy_short_runs<E, 16>(c, row, rows, first, n, bytes);
   };
   const std::int64_t near = std::max(kNear / std::max(c.is, c.os) / kRuns, std::int64_t{1}) * kRuns,
                      some = c.across <= kRuns ? c.rows : near;
-  CopyBlock rows = c;
-  for (std::int64_t left = c.rows; left > 0; left -= rows.rows) {
-    rows.rows = left < 2 * some ? left : some;
-    for (std::int64_t first = 0; first < c.across; first += kRuns) move(rows, first);
-    rows.src += rows.rows * rows.is;
-    rows.dst += rows.rows * rows.os;
+  for (std::int64_t row = 0; row < c.rows;) {
+    const std::int64_t left = c.rows - row, rows = left < 2 * some ? left : some;
+    for (std::int64_t first = 0; first < c.across; first += kRuns) move(row, rows, first);
+    row += rows;
   }
 }
 
@@ -304,15 +299,15 @@ void move_short_runs(const CopyBlock& c) {
 template <int E>
 void part_runs(const TransposeBlock& t) {
   if (t.non_temporal) return bands<E, kBlocks>(t);
-  move_short_runs<E>({t.row(0), t.column(0), t.nb, t.row_stride, E, E, E, t.src_end, t.na, E,
-                      t.col_stride, E, E, t.tuning});
+  move_short_runs<E>({t.row(0), t.column(0), t.nb, t.row_stride, E, E, E, t.src_end, t.tuning, t.na,
+                      E, t.col_stride, E, E});
 }
 
 template <int E>
 void join_runs(const TransposeBlock& t) {
   if (t.non_temporal) return bands<E, kBlocks>(t);
-  move_short_runs<E>({t.row(0), t.column(0), t.na, E, t.col_stride, E, E, t.src_end, t.nb,
-                      t.row_stride, E, E, E, t.tuning});
+  move_short_runs<E>({t.row(0), t.column(0), t.na, E, t.col_stride, E, E, t.src_end, t.tuning, t.nb,
+                      t.row_stride, E, E, E});
 }
 
 void copy_ragged(const CopyBlock& c) {

@@ -88,14 +88,15 @@ void UnitRunner::copy(const Unit& unit, std::int64_t na, std::int64_t nb) noexce
   if (rows > 0) src += unit.b * is;
   if (is_cast_ && rows > 0) cast_copy(unit, src, dst, rows, na, valid);
   if (!is_cast_ && rows > 0)
-    copy_rows({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, job_.across.valid,
-               job_.across.is, job_.across.os, job_.last_run, job_.last_valid});
+    copy_rows({src, dst, rows, is, os, run, valid * job_.dst_bytes, src_end_, block_.tuning,
+               job_.across.valid, job_.across.is, job_.across.os, job_.last_run, job_.last_valid});
   const std::int64_t zeros = (job_.across.n - job_.across.valid) * run;
   if (zeros > 0 && rows > 0)
-    copy_rows({zero_bytes(), dst + job_.across.valid * run, rows, 0, os, zeros, 0, zero_bytes()});
+    copy_rows({zero_bytes(), dst + job_.across.valid * run, rows, 0, os, zeros, 0, zero_bytes(),
+               block_.tuning});
   if (rows < nb)
-    copy_rows({zero_bytes(), dst + rows * os, nb - rows, 0, os, run, 0, zero_bytes(), job_.across.n,
-               0, job_.across.os});
+    copy_rows({zero_bytes(), dst + rows * os, nb - rows, 0, os, run, 0, zero_bytes(), block_.tuning,
+               job_.across.n, 0, job_.across.os});
 }
 
 /// A block whose rows and columns are at equal distances, all but where it begins.
@@ -184,7 +185,7 @@ void UnitRunner::gather_parts_of_rows(const Unit& unit, std::int64_t nb, Byte* t
   const Loop &inner = job_.b.loops[0], &outer = job_.b.loops[1];
   const std::int64_t part = inner.n * inner.is;
   copy_rows({unit.src + unit.b / inner.n * outer.is, to, nb / inner.n, outer.is, part, part, part,
-             src_end_, job_.across.n, job_.across.is, nb * inner.is});
+             src_end_, block_.tuning, job_.across.n, job_.across.is, nb * inner.is});
   any_zero_row_ = false;
   block_.row_stride = inner.is;
   block_.src_end = scratch_ + kScratchBytes;
@@ -209,7 +210,8 @@ void UnitRunner::copy_parts_of_columns(const Unit& unit, std::int64_t na,
   const Loop &inner = job_.a.loops[0], &outer = job_.a.loops[1];
   const std::int64_t part = inner.n * block_.col_stride;
   copy_rows({from, unit.dst + unit.a / inner.n * outer.os, na / inner.n, part, outer.os, part, part,
-             scratch_ + kScratchBytes, job_.across.n, na * block_.col_stride, job_.across.os});
+             scratch_ + kScratchBytes, block_.tuning, job_.across.n, na * block_.col_stride,
+             job_.across.os});
 }
 
 void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexcept {
@@ -220,8 +222,8 @@ void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexc
   (whole ? *job_.transpose : choose(kernels_, element, block)).run(block);
 }
 
-void UnitRunner::copy_rows(CopyBlock block) noexcept {
-  block.tuning = block_.tuning;
+// By reference, as above: a copy is read in vectors.
+void UnitRunner::copy_rows(const CopyBlock& block) noexcept {
   const bool whole = block.run == job_.copy_run && block.valid == job_.copy_valid &&
                      block.across == job_.copy_across;
   (whole ? *job_.copy : choose(kernels_, block)).run(block);
@@ -246,7 +248,8 @@ bool UnitRunner::rows_crowd() const noexcept {
 void UnitRunner::gather_crowded_rows() noexcept {
   if (!rows_crowd()) return;
   const std::int64_t run = block_.na * job_.src_bytes, pitch = scratch_pitch();
-  copy_rows({rows_[0], scratch_, block_.nb, block_.row_stride, pitch, run, run, src_end_});
+  copy_rows(
+      {rows_[0], scratch_, block_.nb, block_.row_stride, pitch, run, run, src_end_, block_.tuning});
   rows_[0] = scratch_;
   block_.row_stride = pitch;
   block_.src_end = scratch_ + kScratchBytes;
@@ -364,12 +367,12 @@ void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noe
   if (!is_cast_ && !any_zero_row_ && block_.na == na) {  // as runs of one element, the longer way
     const std::int64_t e = job_.dst_bytes;
     for (std::int64_t b = 0; na >= nb && b < nb; ++b) {
-      copy_rows(
-          {block_.row(b), block_.column(0) + b * os, na, is, block_.col_stride, e, e, src_end_});
+      copy_rows({block_.row(b), block_.column(0) + b * os, na, is, block_.col_stride, e, e,
+                 src_end_, block_.tuning});
     }
     for (std::int64_t a = 0; na < nb && a < na; ++a) {
-      copy_rows(
-          {block_.row(0) + a * is, block_.column(a), nb, block_.row_stride, os, e, e, src_end_});
+      copy_rows({block_.row(0) + a * is, block_.column(a), nb, block_.row_stride, os, e, e,
+                 src_end_, block_.tuning});
     }
     return;
   }

@@ -66,7 +66,7 @@ class UnitRunner {
   void copy_parts_of_columns(const Unit& unit, std::int64_t na, const Byte* from) noexcept;
   void cast_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void transpose_bytes(const TransposeBlock& block, int element) noexcept;
-  void copy_rows(CopyBlock block) noexcept;
+  void copy_rows(const CopyBlock& block) noexcept;
   void transpose_then_cast(const Unit& unit) noexcept;
   void cast_then_transpose(const Unit& unit) noexcept;
   void split(const Unit& unit) noexcept;
@@ -76,7 +76,7 @@ class UnitRunner {
   void cast_copy(const Unit& unit, const Byte* src, Byte* dst, std::int64_t rows, std::int64_t na,
                  std::int64_t valid) noexcept;
   void clear_rows_without_source(const TransposeBlock& to) noexcept;
-  void gather_and_cast(CopyBlock from, std::span<Byte> buffer, Byte* dst,
+  void gather_and_cast(CopyBlock&& from, std::span<Byte> buffer, Byte* dst,
                        const RowMap& map) noexcept;
   void cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,
                        std::int64_t valid, std::int64_t os, const RowMap& map) noexcept;

@@ -26,7 +26,7 @@ bool follows(const Chain& chain, std::int64_t Loop::*stride, std::int64_t bytes)
 
 /// `from.rows` runs are put next to each other in a buffer of so many bytes, zeros behind each, and
 /// cast together. The map is one of map_of_runs.
-void UnitRunner::gather_and_cast(CopyBlock from, std::span<Byte> buffer, Byte* dst,
+void UnitRunner::gather_and_cast(CopyBlock&& from, std::span<Byte> buffer, Byte* dst,
                                  const RowMap& map) noexcept {
   const std::int64_t rows = from.rows, run = from.run / job_.src_bytes,
                      most = static_cast<std::int64_t>(buffer.size()) / from.run;
@@ -50,10 +50,12 @@ void UnitRunner::cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, 
   const std::int64_t most = os == dense ? rows : kPartsBytes / dense;
   for (std::int64_t r = 0; r < rows; r += most) {
     const std::int64_t n = std::min(most, rows - r);
-    gather_and_cast({src + r * is, nullptr, n, is, 0, bytes, valid * job_.src_bytes, src_end_},
-                    buffer, os == dense ? dst : results, map);
+    gather_and_cast(
+        {src + r * is, nullptr, n, is, 0, bytes, valid * job_.src_bytes, src_end_, block_.tuning},
+        buffer, os == dense ? dst : results, map);
     if (os != dense)
-      copy_rows({results, dst + r * os, n, dense, os, dense, dense, scratch_ + kScratchBytes});
+      copy_rows({results, dst + r * os, n, dense, os, dense, dense, scratch_ + kScratchBytes,
+                 block_.tuning});
   }
 }
 
@@ -67,7 +69,7 @@ void UnitRunner::cast_with_gaps(const Byte* src, Byte* dst, std::int64_t rows, s
   for (std::int64_t r = 0; r < rows; r += most) {
     const std::int64_t n = std::min(most, rows - r), elements = (n - 1) * pitch + run;
     cast_dense(src + r * pitch * job_.src_bytes, scratch_, elements, pitch, map);
-    copy_rows({scratch_, dst + r * os, n, is, os, os, os, scratch_ + kScratchBytes});
+    copy_rows({scratch_, dst + r * os, n, is, os, os, os, scratch_ + kScratchBytes, block_.tuning});
   }
 }
 
@@ -227,9 +229,9 @@ void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
     const std::int64_t row = na * job_.src_bytes;
     for (std::int64_t b = 0, n = 0; b < block_.nb; b += n) {
       n = std::min(block_.nb - b, even.n - (unit.b + b) % even.n);
-      gather_and_cast({block_.row(b), nullptr, n, even.is, 0, row, row, block_.src_end},
-                      {scratch_ + kScratchBytes - kCastBytes, kCastBytes}, scratch_ + b * pitch,
-                      map);
+      gather_and_cast(
+          {block_.row(b), nullptr, n, even.is, 0, row, row, block_.src_end, block_.tuning},
+          {scratch_ + kScratchBytes - kCastBytes, kCastBytes}, scratch_ + b * pitch, map);
     }
   } else {
     walk(job_.b, unit.b, block_.nb,
@@ -329,9 +331,11 @@ void UnitRunner::cast_strided_columns(const Unit& unit, std::int64_t na, std::in
                      src = job_.src_bytes, dst = job_.dst_bytes;
   Byte *const gathered = scratch_, *const changed = scratch_ + kScratchBytes / 2;
   walk(job_.a, unit.a, na, [&](std::int64_t a, std::int64_t, std::int64_t, std::int64_t ps, bool) {
-    copy_rows({block_.row(0) + a * is, gathered, nb, block_.row_stride, src, src, src, src_end_});
+    copy_rows({block_.row(0) + a * is, gathered, nb, block_.row_stride, src, src, src, src_end_,
+               block_.tuning});
     cast_(gathered, changed, nb, row_map(job_.b, unit.b, nb, unit.param + ps));
-    copy_rows({changed, block_.column(a), nb, dst, os, dst, dst, scratch_ + kScratchBytes});
+    copy_rows({changed, block_.column(a), nb, dst, os, dst, dst, scratch_ + kScratchBytes,
+               block_.tuning});
   });
 }
 
