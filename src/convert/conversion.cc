@@ -2,10 +2,12 @@
 #include "convert/conversion.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 
 #include "base/checked.h"
 #include "base/thread_pool.h"
+#include "convert/cost.h"
 #include "convert/passes.h"
 #include "convert/planes.h"
 #include "convert/ragged.h"
@@ -25,6 +27,9 @@ constexpr std::size_t kThreadBytes = 32 * 1024;
 constexpr std::size_t kTaskBytes = 128 * 1024, kTasks = 4;
 /// What each of several nests writes before the next one has its turn.
 constexpr std::size_t kTurnBytes = 32 * 1024;
+/// What choosing another way and the tables of a shuffle take is to be saved: nanoseconds for each
+/// element of the least that is worth it.
+constexpr double kShuffleCost = 0.5, kPassesCost = 2;
 /// Stages, planes, passes and shuffles are described anew for each turn, which takes a microsecond.
 constexpr std::size_t kTurnOfSteps = 512 * 1024;
 
@@ -103,6 +108,49 @@ void Program::make_jobs() noexcept {
     plan_.make(i, nest);
     make(nest, nests_ == 1, bypass_, jobs_[static_cast<std::size_t>(i)]);
   }
+  if (!casts_units() && plan_.count() > 1 && plan_.count() <= kKept) choose_ends();
+}
+
+void Program::choose_ends() noexcept {
+  constexpr double kGain = 0.8, kWorth = 1.25;  // ns of a line
+  constexpr std::int64_t kMostCells = 64;
+  const double least = kShuffleCost * static_cast<double>(least_of_stage_);
+  double before = 0, bytes = 0;
+  for (std::int64_t i = 0; i < nests_; ++i) {
+    const Job& job = jobs_[static_cast<std::size_t>(i)];
+    before += cost_of(job, tuning_);
+    bytes += static_cast<double>(job.bytes());
+  }
+  if (before < least || before * kLine < kWorth * bytes) return;
+  double best = std::min(kGain * before, before - least);
+  std::array<Job, kKept> made;
+  const auto take = [&](const NestPlan& plan) {
+    const double cost = make_nests(plan, made);
+    if (cost >= best) return;
+    best = cost;
+    plan_ = plan;
+    nests_ = plan.count();
+    jobs_ = made;
+  };
+  NestPlan joined = plan_;
+  if (nests_ < plan_.count()) take(plan_);
+  if (joined.join_ends(kMostCells) && joined.count() <= kKept) take(joined);
+}
+
+double Program::make_nests(const NestPlan& plan, std::array<Job, kKept>& out) const noexcept {
+  double cost = 0;
+  for (std::int64_t i = 0; i < plan.count(); ++i) {
+    Nest nest;
+    plan.make(i, nest);
+    Job& job = out[static_cast<std::size_t>(i)];
+    if (!has_end(nest)) {
+      make(nest, plan.count() == 1, bypass_, job);
+    } else if (!set_shuffle(nest, dst_scalar_, job)) {
+      return std::numeric_limits<double>::infinity();
+    }
+    cost += cost_of(job, tuning_);
+  }
+  return cost;
 }
 
 void Program::choose_slices(const Mapping& src, const Mapping& dst, Fault fault) {
@@ -233,8 +281,6 @@ void Program::make(const Nest& nest, bool alone, Bypass bypass, Job& out) const 
 void Program::choose_way(const Nest& nest, int scalar, std::int64_t times,
                          Job& job) const noexcept {
   choose_planes(nest, scalar, least_of_stage_, job);
-  // What choosing and the tables of a shuffle take is to be saved, for each element of a stage.
-  constexpr double kShuffleCost = 0.5, kPassesCost = 2;
   const double least = static_cast<double>(least_of_stage_) / static_cast<double>(times);
   choose_shuffle(nest, scalar, kShuffleCost * least, tuning_, job);
   choose_passes(nest, scalar, kPassesCost * least, tuning_, job);

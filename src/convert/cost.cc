@@ -12,7 +12,7 @@ namespace {
 /// Nanoseconds of a line that is loaded and stored, of finding a unit and describing it to kernels,
 /// of one of runs, of a call for a run of any length or for one of several blocks, of a run among
 /// others, of an element that is moved by itself.
-constexpr double kLineCost = 0.5, kUnitCost = 12, kUnitOfRunsCost = 25, kCallCost = 4,
+constexpr double kLineCost = 0.5, kUnitCost = 12, kUnitOfRunsCost = 20, kCallCost = 4,
                  kRunCost = 0.2, kElementCost = 1;
 
 /// Of a line of a transposition in tiles: 16 bytes of as many rows as have 16 bytes of a column.
@@ -32,6 +32,28 @@ double cost_of_crowd(std::int64_t bytes, std::int64_t distance, std::int64_t n, 
   return crowd ? again * static_cast<double>(n) : 0;
 }
 
+/// Bytes from the first that a job reads to the last.
+std::int64_t reach(const Job& job) noexcept {
+  std::int64_t out = 0;
+  for (const Chain* const chain : {&job.a, &job.b, &job.chunk}) {
+    for (int i = 0; i < chain->count; ++i) {
+      const Loop& loop = chain->loops[static_cast<std::size_t>(i)];
+      out += (loop.n - 1) * loop.is;
+    }
+  }
+  for (int i = 0; i < job.step_count; ++i) {
+    const Step& step = job.steps[static_cast<std::size_t>(i)];
+    if (step.what == Step::What::outer) out += (step.n - 1) * step.loop.is;
+  }
+  return out;
+}
+
+/// Of a window of a shuffle, many of which lie across lines; of one more than there are lines to
+/// fill, where the L1 does not keep what it has beside. So many windows have tables that registers
+/// do not hold.
+constexpr double kWindowCost = 0.3, kWindowAgain = 0.15;
+constexpr std::int64_t kManyWindows = 24;
+
 /// The same of what is read and of what is written.
 constexpr double kReadAgain = 0.4, kWrittenAgain = 3;
 
@@ -40,7 +62,8 @@ double cost_of_block(const Job& job, std::int64_t na, std::int64_t nb) noexcept 
   constexpr double kPartly = 3;  // of a tile that is not whole
   const bool tiles = !moves_pixels(job.move) && job.transpose->name == "transpose";
   if (!tiles) {
-    const double line = !moves_pixels(job.move) && job.transpose->name == "runs" ? 5 : 2;
+    const bool runs = !moves_pixels(job.move) && job.transpose->name == "runs";
+    const double line = runs && job.dst_bytes < 16 ? 4 : 2;
     return line * kLineCost * lines(na * nb * job.dst_bytes);
   }
   const std::int64_t side = 16 / job.dst_bytes, whole = (na / side) * (nb / side),
@@ -60,20 +83,29 @@ double cost_of(const Job& job, const Tuning& tuning) noexcept {
       return units + kElementCost * elements;
     case Kind::copy: {
       const bool calls = job.copy == &kernels().copy.back(), padded = job.a.valid < job.a.n;
-      const double run = calls ? kCallCost : padded ? kRunCost / 4 : kRunCost;
+      const bool ragged = job.last_run > 0;  // in registers that hold a few rows
+      const double run = calls    ? kCallCost
+                         : ragged ? kRunCost / 3
+                         : padded ? kRunCost / 4
+                                  : kRunCost;
       const std::int64_t of_run = job.a.block * job.dst_bytes;
       const auto crowd = [&](std::int64_t Loop::*stride, double again) {
         return cost_of_crowd(of_run, job.across.*stride, job.across.n, again, tuning.caches) /
                static_cast<double>(job.across.n);
       };
-      return kUnitOfRunsCost * number + kLineCost * lines(bytes) +
+      return (padded ? 2 : 1) * kUnitOfRunsCost * number + kLineCost * lines(bytes) +
              (run + crowd(&Loop::is, kReadAgain) + crowd(&Loop::os, kWrittenAgain)) * elements /
                  static_cast<double>(job.a.block);
     }
     case Kind::shuffle: {
-      const double vectors = static_cast<double>(ceil_div(job.chunk.n * job.dst_bytes, kLine));
+      const std::int64_t vectors = ceil_div(job.chunk.n * job.dst_bytes, kLine);
+      const std::int64_t windows = 2 * vectors * job.shuffle_pairs;
+      const double held = windows < kManyWindows ? 1 : 1.5,
+                   again = reach(job) > tuning.caches.l1 ? kWindowAgain : 0;
       return units + elements / static_cast<double>(job.chunk.n) *
-                         (kRunCost + vectors * (kLineCost / 2 + 2 * kLineCost * job.shuffle_pairs));
+                         (kRunCost + kLineCost / 2 * static_cast<double>(vectors) +
+                          held * kWindowCost * static_cast<double>(windows) +
+                          again * static_cast<double>(windows - vectors));
     }
     case Kind::transpose: {
       const double calls = kCallCost * number * static_cast<double>(job.across.n - 1),

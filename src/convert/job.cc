@@ -525,7 +525,7 @@ void order_steps(Job& job, const Pool& pool) noexcept {
 }
 
 std::int64_t Job::bytes() const noexcept {
-  std::int64_t n = a.n * b.n * across.n * chunk.n * dst_bytes;
+  std::int64_t n = (a.n * chunk.n * dst_bytes - back_os) * b.n * across.n;
   for (int i = 0; i < step_count; ++i) {
     if (steps[i].what == Step::What::outer) n *= steps[i].n;
   }
@@ -545,6 +545,7 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
   out.last_run = out.last_valid = 0;
   out.pass_by_source = false;
   out.pass_inner = out.shuffle_pairs = 0;
+  out.back_is = out.back_os = 0;
   out.shuffle = nullptr;
   out.stage_move = Kind::copy;
   out.src = nest.src;

@@ -112,6 +112,9 @@ struct Job {
   bool pass_by_source;  ///< of passes: whose innermost loops their layout has innermost
   int pass_inner;       ///< how many of them
   int shuffle_pairs;    ///< of windows, of a vector of a shuffle
+  /// Of a shuffle: how far before its place the last chunk of chain a begins, so that it ends with
+  /// the loop.
+  std::int64_t back_is, back_os;
   void (*shuffle)(const ShuffleRun&);
   Kind stage_move;  ///< of a stage: a shuffle, planes or passes (then as above), or any other
   int step_count;

@@ -39,21 +39,24 @@ void shuffle_chunks(const ShuffleRun& run) {
   const __mmask64 last = first_bytes(rest);
   const bool whole = rest == kVector, zeros = table.zeros;
   __m512i order[kVectors][kPairs], taken[kVectors][kPairs];
+  std::int64_t window[kVectors][kPairs][2];  // bytes may alias the table
   for (int v = 0; v < kVectors; ++v) {
     for (int p = 0; p < kPairs; ++p) {
+      window[v][p][0] = table.window[v][p][0];
+      window[v][p][1] = table.window[v][p][1];
       order[v][p] = _mm512_load_si512(table.order[v][p]);
       taken[v][p] = _mm512_load_si512(table.taken[v][p]);
     }
   }
   const Byte* src = run.src;
   Byte* dst = run.dst;
-  for (std::int64_t i = 0; i < run.n; ++i, src += run.is, dst += run.os) {
+  const std::int64_t n = run.n, is = run.is, os = run.os;
+  for (std::int64_t i = 0; i < n; ++i, src += is, dst += os) {
     for (int v = 0; v < kVectors; ++v) {
-      const auto& window = table.window[v];
-      __m512i out = pick<E>(src + window[0][0], src + window[0][1], order[v][0]);
+      __m512i out = pick<E>(src + window[v][0][0], src + window[v][0][1], order[v][0]);
       if (zeros) out = _mm512_and_si512(out, taken[v][0]);
       for (int p = 1; p < kPairs; ++p) {
-        const __m512i more = pick<E>(src + window[p][0], src + window[p][1], order[v][p]);
+        const __m512i more = pick<E>(src + window[v][p][0], src + window[v][p][1], order[v][p]);
         out = _mm512_ternarylogic_epi64(taken[v][p], more, out, 0xca);
       }
       if (v + 1 < kVectors || whole) {

@@ -80,6 +80,7 @@ NestPlan::NestPlan(const Side& src, const Side& dst, Axis param_axis, Fault faul
     axis.extent = n;
     axis.padded = dst_dim >= 0 ? dst.padded(dst_dim) : n;
     axis.is_param = name == param_axis;
+    axis.joined = false;
     add_digits(src, src_dim, axis.src);
     add_digits(dst, dst_dim, axis.dst);
     refine(axis);
@@ -145,17 +146,22 @@ void NestPlan::refine(AxisPlan& axis) {
   axis.level_count = level_total_ - axis.level_begin;
 }
 
-void NestPlan::cut(AxisPlan& axis) {
+void NestPlan::cut_boxes(AxisPlan& axis, std::int64_t extent) noexcept {
   const std::int64_t* level = levels_.data() + axis.level_begin;
   axis.box_begin = box_total_;
   std::int64_t base = 0;
   for (int i = axis.level_count - 1; i >= 0; --i) {
-    const std::int64_t n = (axis.extent - base) / level[i];
+    const std::int64_t n = (extent - base) / level[i];
     if (n == 0) continue;
     boxes_[box_total_++] = {base, n, i};
     base += n * level[i];
   }
   axis.box_count = box_total_ - axis.box_begin;
+}
+
+void NestPlan::cut(AxisPlan& axis) {
+  cut_boxes(axis, axis.extent);
+  const std::int64_t* level = levels_.data() + axis.level_begin;
   axis.covered = axis.extent;
   axis.last_count = axis.box_count > 0 ? boxes_[box_total_ - 1].count : 0;
   if (axis.box_count == 0 || axis.padded == axis.extent) return;
@@ -174,6 +180,41 @@ void NestPlan::cut(AxisPlan& axis) {
   }
   axis.last_count = std::max((limit - last.base) / step, last.count);
   axis.covered = last.base + axis.last_count * step;
+}
+
+bool NestPlan::join_end(AxisPlan& axis, std::int64_t most) noexcept {
+  if (axis.computed >= 0 || axis.box_count == 0) return false;
+  // Where the destination carries into its next digit an end begins.
+  std::int64_t carry = axis.padded;
+  for (int i = axis.dst.begin; i < axis.dst.end; ++i) {  // ascending
+    if (const std::int64_t q = radix_[i].q; q > 1 && q < axis.padded) carry = q;
+  }
+  const std::int64_t begin = carry < axis.padded ? axis.extent / carry * carry : 0,
+                     cells = axis.padded - begin;
+  const Box* const boxes = boxes_.data() + axis.box_begin;
+  const auto within =
+      std::count_if(boxes, boxes + axis.box_count, [&](const Box& b) { return b.base >= begin; });
+  if (cells > std::min(carry, most) || (within < 2 && axis.covered == axis.padded)) return false;
+  cut_boxes(axis, begin);
+  boxes_[box_total_++] = {begin, cells, 0};
+  ++axis.box_count;
+  axis.covered = axis.padded;
+  axis.joined = true;
+  return true;
+}
+
+bool NestPlan::join_ends(std::int64_t most) noexcept {
+  const NestPlan before = *this;
+  bool any = false, tails = false;
+  copies_ = 1;
+  for (int d = 0; d < rank_; ++d) {
+    any |= join_end(axes_[d], most);
+    tails |= axes_[d].covered < axes_[d].padded;
+    copies_ *= axes_[d].box_count;
+  }
+  fills_ = 0;
+  if (!any || tails) *this = before;
+  return any && !tails;
 }
 
 int NestPlan::fill_boxes(const AxisPlan& axis, std::int64_t lo, std::int64_t hi,
@@ -237,8 +278,13 @@ void NestPlan::make_copy(std::int64_t index, Nest& out) const noexcept {
     out.src += offset(axis.src, fault_ == Fault::wrong_base ? 0 : box.base);
     out.dst += offset(axis.dst, box.base);
     out.param += axis.is_param ? box.base : 0;
+    if (last && axis.joined) {
+      append_end(d, out);
+      continue;
+    }
     for (int i = 0; i <= box.level; ++i) {
       Loop loop;
+      loop.end = 0;
       loop.valid = i < box.level ? level[i + 1] / level[i] : box.count;
       loop.n = i == box.level && last ? axis.last_count : loop.valid;
       if (loop.n == 1) continue;
@@ -249,6 +295,25 @@ void NestPlan::make_copy(std::int64_t index, Nest& out) const noexcept {
       loop.ps = axis.is_param ? level[i] : 0;
       out.loops[out.count++] = loop;
     }
+  }
+}
+
+/// The digits of the last box of the axis, which is an end.
+void NestPlan::append_end(int dim, Nest& out) const noexcept {
+  const AxisPlan& axis = axes_[dim];
+  const Box& box = boxes_[axis.box_begin + axis.box_count - 1];
+  const std::int64_t* level = levels_.data() + axis.level_begin;
+  for (int i = 0; i < axis.level_count && level[i] < box.count; ++i) {
+    const bool top = i + 1 == axis.level_count || level[i + 1] >= box.count;
+    const std::int64_t n = top ? ceil_div(box.count, level[i]) : level[i + 1] / level[i];
+    out.loops[out.count++] = {.n = n,
+                              .valid = axis.extent - box.base,
+                              .is = offset(axis.src, level[i]),
+                              .os = offset(axis.dst, level[i]),
+                              .ps = axis.is_param ? level[i] : 0,
+                              .step = level[i],
+                              .dim = dim,
+                              .end = static_cast<int>(box.count)};
   }
 }
 

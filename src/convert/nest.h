@@ -7,6 +7,9 @@
 // that a nest never tests a bound. The last box of an axis is stretched over the tail of the
 // destination as far as the destination stays linear; its loop then knows how many iterations are
 // valid and the rest write zero. What cannot be reached so is zeroed by nests of their own.
+//
+// A ragged end may also be one box with all of its digits, of which a table says where each of its
+// few cells comes from: join_ends().
 #pragma once
 
 #include <array>
@@ -23,9 +26,14 @@ inline constexpr int kMaxLoops = kMaxLevels;
 struct Loop {
   std::int64_t n, valid;  ///< iterations, and how many of them have a source
   std::int64_t is, os, ps;
-  std::int64_t step;  ///< computed loops: distance along the axis
-  int dim;            ///< axis of a computed loop, or -1
+  std::int64_t step;  ///< computed loops, and digits of an end: distance along the axis
+  int dim;            ///< axis of such a loop, or -1
+  /// Of a digit of an end: how many cells this has, of which the first `valid` have a source.
+  /// Digits may count beyond them.
+  int end;
 };
+
+constexpr bool is_of_end(const Loop& loop) noexcept { return loop.dim >= 0 && loop.end > 0; }
 
 struct Nest {
   bool fill;  ///< there is no source: everything becomes zero
@@ -73,6 +81,11 @@ class NestPlan {
 
   void make(std::int64_t index, Nest& out) const noexcept;
 
+  /// Joins the boxes of the ragged end of each axis, where these are several and of at most so many
+  /// cells, which do not carry in the destination. False, and the same plan: there is no such end,
+  /// or another axis still has a tail.
+  bool join_ends(std::int64_t most) noexcept;
+
   /// Offset of iteration `v` of a computed loop.
   std::int64_t source_offset(const Loop& loop, std::int64_t v) const noexcept {
     return fault_ == Fault::ignore_computed ? v * loop.is
@@ -106,7 +119,7 @@ class NestPlan {
     int level_begin, level_count, computed;  ///< computed: that level, or -1
     int box_begin, box_count;
     std::int64_t last_count;  ///< iterations of the last box's top loop, tail included
-    bool is_param;
+    bool is_param, joined;    ///< joined: the last box is an end of so many cells
   };
 
   using BoxList = std::array<Box, 2 * kMaxLevels>;
@@ -121,10 +134,13 @@ class NestPlan {
   void add_digits(const Side& side, int dim, Digits& out);
   void refine(AxisPlan& axis);
   void cut(AxisPlan& axis);
+  void cut_boxes(AxisPlan& axis, std::int64_t extent) noexcept;
+  bool join_end(AxisPlan& axis, std::int64_t most) noexcept;
   int fill_boxes(const AxisPlan& axis, std::int64_t lo, std::int64_t hi,
                  BoxList& out) const noexcept;
   int fill_range(int dim, int padded_dim, BoxList& out) const noexcept;
   void make_copy(std::int64_t index, Nest& out) const noexcept;
+  void append_end(int dim, Nest& out) const noexcept;
   void make_fill(std::int64_t index, Nest& out) const noexcept;
 
   Fault fault_;

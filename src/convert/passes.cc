@@ -110,7 +110,7 @@ void set_passes(const Nest& nest, int scalar, bool by_source, int inner, Job& jo
 
 void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tuning,
                    Job& job) noexcept {
-  constexpr double kGain = 0.7, kWorth = 2.5;  // ns of a line
+  constexpr double kGain = 0.8, kWorth = 2.5;  // ns of a line
   if (job.fill || job.kind == Kind::planes) return;
   const double before = cost_of(job, tuning);
   const std::int64_t bytes = job.bytes();

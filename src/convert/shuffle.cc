@@ -5,12 +5,13 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <span>
+#include <tuple>
 
 #include "base/checked.h"
 #include "convert/blocks.h"
 #include "convert/cost.h"
 #include "convert/pool.h"
-#include "convert/walk.h"
 
 namespace stowage::conversion {
 namespace {
@@ -19,45 +20,165 @@ constexpr std::int64_t kVector = ShuffleTable::kVector,
                        kLongest = ShuffleTable::kMostVectors * kVector;
 
 /// How many iterations of the loop go on with a chunk of so many bytes: to whole vectors, if that
-/// can be, the fewest; else as many as there is room for. 1: none.
+/// can be, the fewest; else as many as there is room for. Those of a long loop need not divide it:
+/// the last chunk does some again. 1: none.
 std::int64_t part_of_chunk(const Loop& loop, std::int64_t bytes) noexcept {
-  std::int64_t best = 1;
+  constexpr std::int64_t kParts = 8, kLeast = 2 * kVector;
+  std::int64_t even = 1, most = 1;
   for (std::int64_t n = 2; n <= loop.n && n * bytes <= kLongest; ++n) {
-    if (loop.n % n != 0) continue;
-    best = n;
-    if (n * bytes % kVector == 0) break;
+    const bool divides = loop.n % n == 0;
+    if (!divides && kParts * n > loop.n) continue;
+    most = n;
+    if (divides) even = n;
+    if (n * bytes % kVector == 0) return n;
   }
-  return best;
+  return even * bytes >= kLeast ? even : most;
 }
 
-/// Takes the loops of a chunk out of the pool.
-void take_chunk(Pool& pool, int element, Chain& out) noexcept {
-  out = Chain{};
+/// The loop of any kind but a computed one that goes on in the destination; -1: none.
+int find_next(const Pool& pool, std::int64_t stride) noexcept {
+  for (int i = 0; i < pool.count; ++i) {
+    const Loop& loop = pool.loops[i];
+    if (loop.os == stride && (loop.dim < 0 || is_of_end(loop))) return i;
+  }
+  return -1;
+}
+
+/// Whether the pool has digits of an end, of this axis or (-1) of any.
+bool has_end(const Pool& pool, int dim) noexcept {
+  return std::any_of(pool.loops.begin(), pool.loops.begin() + pool.count, [&](const Loop& loop) {
+    return is_of_end(loop) && (dim < 0 || loop.dim == dim);
+  });
+}
+
+/// Takes the loops of a chunk out of the pool, the digits of an end all or none, and the loop over
+/// chunks where the last one begins `back` iterations before its place. False: there are none, or
+/// an end is left.
+bool take_chunk(Pool& pool, int element, Chain& out, Chain& over, std::int64_t& back) noexcept {
+  std::int64_t before = 1;  // elements of a cell of the end whose digits are being taken
+  bool within = false;
   while (out.count < static_cast<int>(out.loops.size())) {
     const std::int64_t bytes = out.n * element;
-    const int i = pool.find_destination(bytes);
-    if (bytes % kVector == 0 || i < 0) return;
-    const Loop& next = pool.loops[i];
-    const bool tail = next.valid < next.n;
-    const std::int64_t n =
-        tail ? (next.n * bytes <= kLongest ? next.n : 1) : part_of_chunk(next, bytes);
-    if (n < 2) return;
-    const bool part = n < next.n;
-    append(out, pool.take_part(i, n));
-    if (part) return;
+    const int i = find_next(pool, bytes);
+    if (i < 0 || (bytes % kVector == 0 && !within)) break;
+    const Loop next = pool.loops[i];
+    const bool end = next.dim >= 0, whole = end || next.valid < next.n;
+    if (within && next.dim != out.loops[out.count - 1].dim) break;
+    const std::int64_t all = end ? before * next.end * element : next.n * bytes,
+                       n = !whole           ? part_of_chunk(next, bytes)
+                           : all > kLongest ? 1
+                                            : next.n;
+    if (n < 2) break;
+    const bool even = next.n % n == 0;
+    append(out, n == next.n || !even ? pool.take(i) : pool.take_part(i, n));
+    if (!even) {
+      Loop& part = out.loops[out.count - 1];
+      part.n = part.valid = n;
+      append(over, {.n = ceil_div(next.n, n),
+                    .valid = ceil_div(next.n, n),
+                    .is = n * next.is,
+                    .os = n * next.os,
+                    .ps = 0,
+                    .step = 0,
+                    .dim = -1});
+      back = over.n * n - next.n;
+      out.n = out.n / next.n * n;
+    }
+    within = end && has_end(pool, next.dim);
+    if (end && !within) out.n = before * next.end;
+    if (!within) before = out.n;
+    if (n < next.n) break;
+  }
+  return out.count > 0 && !has_end(pool, -1);
+}
+
+/// f(i, source offset, destination offset, has a source) for each element of a chunk.
+template <class F>
+void each_of_chunk(const Chain& chunk, const F& f) noexcept {
+  const std::span<const Loop> loops(chunk.loops.data(), static_cast<std::size_t>(chunk.count));
+  std::array<std::int64_t, std::tuple_size_v<decltype(chunk.loops)> > index{};
+  std::int64_t is = 0, os = 0;
+  for (std::int64_t i = 0; i < chunk.n;) {
+    bool valid = true, cell = true;
+    std::int64_t at = 0;  // along the axis of an end
+    for (std::size_t k = 0; k < loops.size(); ++k) {
+      const Loop& loop = loops[k];
+      at += loop.dim < 0 ? 0 : index[k] * loop.step;
+      if (loop.dim >= 0 && k + 1 < loops.size() && loops[k + 1].dim == loop.dim) continue;
+      valid &= (loop.dim < 0 ? index[k] : at) < loop.valid;
+      cell &= loop.dim < 0 || at < loop.end;
+      at = 0;
+    }
+    if (cell) f(i++, is, os, valid);
+    for (std::size_t k = 0; k < loops.size(); ++k) {
+      is += loops[k].is;
+      os += loops[k].os;
+      if (++index[k] < loops[k].n) break;
+      index[k] = 0;
+      is -= loops[k].n * loops[k].is;
+      os -= loops[k].n * loops[k].os;
+    }
   }
 }
 
+/// Where each element of a chunk comes from; -1: zero.
+using Sources = std::array<std::int64_t, static_cast<std::size_t>(kLongest)>;
+
+/// The windows of one vector, which has n elements of E bytes; no window begins behind `last`, if
+/// lanes allow that. False: it needs too many.
+template <int E>
+bool find_windows(const std::int64_t* from, std::int64_t n, std::int64_t last, int vector,
+                  ShuffleTable& out) noexcept {
+  using Lane = std::conditional_t<(E >= 4), std::uint32_t, Byte>;
+  constexpr std::int64_t kLane = sizeof(Lane);
+  const auto v = static_cast<std::size_t>(vector);
+  std::uint64_t left = 0;  // elements without a window
+  for (std::int64_t i = 0; i < n; ++i) left |= std::uint64_t{from[i] >= 0} << i;
+  out.zeros |= std::popcount(left) < n;
+  for (int window = 0; left != 0; ++window) {
+    if (window == 2 * ShuffleTable::kMostPairs) return false;
+    std::int64_t begin = INT64_MAX;
+    for (std::uint64_t rest = left; rest != 0; rest &= rest - 1)
+      begin = std::min(begin, from[std::countr_zero(rest)]);
+    if (begin > last && (begin - last) % kLane == 0) begin = last;
+    const auto pair = static_cast<std::size_t>(window / 2);
+    out.pairs = std::max(out.pairs, window / 2 + 1);
+    out.window[v][pair][window % 2] = begin;
+    out.reach = std::max(out.reach, begin + kVector);
+    for (std::uint64_t rest = left; rest != 0; rest &= rest - 1) {
+      const int i = std::countr_zero(rest);
+      const std::int64_t at = from[i] - begin;
+      if (at + E > kVector || at % kLane != 0) continue;
+      left &= ~(std::uint64_t{1} << i);
+      std::memset(out.taken[v][pair] + i * E, 0xff, E);
+      for (std::int64_t k = 0; k < E; k += kLane) {
+        const auto lane = static_cast<Lane>((at + k + window % 2 * kVector) / kLane);
+        std::memcpy(out.order[v][pair] + i * E + k, &lane, kLane);
+      }
+    }
+  }
+  return true;
+}
+
+constexpr bool (*kFindWindows[])(const std::int64_t*, std::int64_t, std::int64_t, int,
+                                 ShuffleTable&) = {
+    find_windows<1>, find_windows<2>, find_windows<4>, find_windows<8>, find_windows<16>};
+
 }  // namespace
+
+bool has_end(const Nest& nest) noexcept { return has_end(Pool(nest), -1); }
 
 bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept {
   const std::int64_t bytes = chunk.n * element;
   if (bytes > kLongest) return false;
-  std::array<std::int64_t, static_cast<std::size_t>(kLongest)> from;  // -1: zero
-  walk(chunk, 0, chunk.n,
-       [&](std::int64_t i, std::int64_t is, std::int64_t, std::int64_t, bool valid) {
-         from[static_cast<std::size_t>(i)] = valid ? is : -1;
-       });
+  Sources from;
+  // Where the last window ends that is needed. Chunks at the end of the source are moved by
+  // elements where windows reach beyond that.
+  std::int64_t end = kVector;
+  each_of_chunk(chunk, [&](std::int64_t i, std::int64_t is, std::int64_t, bool valid) {
+    from[static_cast<std::size_t>(i)] = valid ? is : -1;
+    if (valid) end = std::max(end, is + element);
+  });
   out.vectors = static_cast<int>(ceil_div(bytes, kVector));
   out.bytes = bytes;
   out.pairs = 1;
@@ -66,51 +187,22 @@ bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept {
   std::memset(out.order, 0, sizeof out.order);
   std::memset(out.taken, 0, sizeof out.taken);
   std::memset(out.window, 0, sizeof out.window);
+  const auto find = kFindWindows[log2_of(element)];
   const std::int64_t per = kVector / element;
-  const int lane = element >= 4 ? 4 : 1;
   for (int v = 0; v < out.vectors; ++v) {
-    const auto vector = static_cast<std::size_t>(v);
-    const std::int64_t first = v * per, end = std::min(first + per, chunk.n);
-    std::uint64_t left = 0;  // elements without a window
-    for (std::int64_t i = first; i < end; ++i) {
-      const bool zero = from[static_cast<std::size_t>(i)] < 0;
-      out.zeros |= zero;
-      if (!zero) left |= std::uint64_t{1} << (i - first);
-    }
-    for (int window = 0; left != 0; ++window) {
-      if (window == 2 * ShuffleTable::kMostPairs) return false;
-      std::int64_t least = INT64_MAX;
-      for (std::uint64_t rest = left; rest != 0; rest &= rest - 1)
-        least = std::min(least, from[static_cast<std::size_t>(first + std::countr_zero(rest))]);
-      const auto pair = static_cast<std::size_t>(window / 2);
-      out.pairs = std::max(out.pairs, window / 2 + 1);
-      out.window[vector][pair][window % 2] = least;
-      out.reach = std::max(out.reach, least + kVector);
-      for (std::uint64_t rest = left; rest != 0; rest &= rest - 1) {
-        const int i = std::countr_zero(rest);
-        const std::int64_t at = from[static_cast<std::size_t>(first + i)] - least;
-        if (at + element > kVector || (lane == 4 && at % 4 != 0)) continue;
-        left &= ~(std::uint64_t{1} << i);
-        Byte* const order = out.order[vector][pair] + i * element;
-        std::memset(out.taken[vector][pair] + i * element, 0xff, static_cast<std::size_t>(element));
-        for (int k = 0; k < element; k += lane) {
-          const auto index = static_cast<std::uint32_t>((at + k + window % 2 * kVector) / lane);
-          if (lane == 1) order[k] = static_cast<Byte>(index);
-          if (lane == 4) std::memcpy(order + k, &index, sizeof index);
-        }
-      }
-    }
+    const std::int64_t first = v * per;
+    if (!find(from.data() + first, std::min(per, chunk.n - first), end - kVector, v, out))
+      return false;
   }
   return true;
 }
 
 void move_chunk(const Chain& chunk, int element, const Byte* src, Byte* dst) noexcept {
   const auto e = static_cast<std::size_t>(element);
-  walk(chunk, 0, chunk.n,
-       [&](std::int64_t, std::int64_t is, std::int64_t os, std::int64_t, bool valid) {
-         if (valid) std::memcpy(dst + os, src + is, e);
-         if (!valid) std::memset(dst + os, 0, e);
-       });
+  each_of_chunk(chunk, [&](std::int64_t, std::int64_t is, std::int64_t os, bool valid) {
+    if (valid) std::memcpy(dst + os, src + is, e);
+    if (!valid) std::memset(dst + os, 0, e);
+  });
 }
 
 bool set_shuffle(const Nest& nest, int scalar, Job& job) noexcept {
@@ -118,19 +210,27 @@ bool set_shuffle(const Nest& nest, int scalar, Job& job) noexcept {
   const int element = take_element(pool, scalar);
   Job made;
   begin_job(nest, element, element, made);
-  take_chunk(pool, element, made.chunk);
   ShuffleTable table;
-  if (made.chunk.count == 0 || !make_shuffle(made.chunk, element, table)) return false;
+  std::int64_t back = 0;
+  if (!take_chunk(pool, element, made.chunk, made.a, back) ||
+      !make_shuffle(made.chunk, element, table))
+    return false;
+  const Loop& part = made.chunk.loops[made.chunk.count - 1];
+  made.back_is = back * part.is;
+  made.back_os = back * part.os;
   made.kind = Kind::shuffle;
   made.shuffle = kernels().shuffles_of(element).run[table.vectors - 1][table.pairs - 1];
   if (made.shuffle == nullptr) return false;
   made.shuffle_pairs = table.pairs;
   // Chunks that follow each other in the destination, and of those the ones whose sources are near.
   for (Chain* const chain : {&made.a, &made.b}) {
+    if (chain->count > 0) continue;
     const int i = pool.find_nearest_whole(chain == &made.a ? &Loop::os : &Loop::is);
     append(*chain, i >= 0 ? pool.take(i) : kOneIteration);
   }
   made.a.block = std::clamp<std::int64_t>(kMostBytes / table.bytes, 1, made.a.n);
+  // A chunk that does some of another again is in its unit.
+  while (back > 0 && made.a.block > 2 && made.a.n % made.a.block == 1) --made.a.block;
   made.b.block = std::clamp<std::int64_t>(kMostBytes / table.bytes / made.a.block, 1, made.b.n);
   order_steps(made, pool);
   job = made;

@@ -8,6 +8,9 @@
 
 namespace stowage::conversion {
 
+/// Whether the nest has digits of an end, see NestPlan::join_ends: no other way moves these.
+bool has_end(const Nest& nest) noexcept;
+
 /// Finds the vectors of a chunk, of elements of so many bytes. False, and any table: they need more
 /// windows than a table has.
 bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept;

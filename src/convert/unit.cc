@@ -216,10 +216,13 @@ void UnitRunner::copy_parts_of_columns(const Unit& unit, std::int64_t na,
 
 void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexcept {
   if (block.na <= 0 || block.nb <= 0) return;
-  const bool whole = job_.transpose != nullptr && block.na == job_.columns &&
-                     block.nb == job_.b.block && block.row_stride == job_.row_stride &&
-                     block.col_stride == job_.col_stride;
-  (whole ? *job_.transpose : choose(kernels_, element, block)).run(block);
+  const ChosenTranspose whole{job_.transpose, job_.columns, job_.b.block, job_.row_stride,
+                              job_.col_stride};
+  if (whole.is_for(block)) return whole.kernel->run(block);
+  if (!other_.is_for(block))
+    other_ = {&choose(kernels_, element, block), block.na, block.nb, block.row_stride,
+              block.col_stride};
+  other_.kernel->run(block);
 }
 
 // By reference, as above: a copy is read in vectors.
@@ -342,21 +345,31 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
   }
 }
 
+/// n chunks of chain a. Those of the last ones whose windows reach beyond the source are moved by
+/// elements.
+void UnitRunner::shuffle_chunks(const Byte* src, Byte* dst, std::int64_t n, bool zero) noexcept {
+  const Loop& a = job_.a.loops[0];
+  if (zero) {
+    for (std::int64_t i = 0; i < n; ++i)
+      std::memset(dst + i * a.os, 0, static_cast<std::size_t>(shuffle_.bytes));
+    return;
+  }
+  std::int64_t whole = n;
+  while (whole > 0 && src + (whole - 1) * a.is + shuffle_.reach > src_end_) --whole;
+  job_.shuffle({src, dst, whole, a.is, a.os, &shuffle_});
+  for (; whole < n; ++whole)
+    move_chunk(job_.chunk, job_.dst_bytes, src + whole * a.is, dst + whole * a.os);
+}
+
 void UnitRunner::shuffle(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
   const Loop &a = job_.a.loops[0], &b = job_.b.loops[0];
+  const std::int64_t back = job_.back_os > 0 && unit.a + na == job_.a.n ? 1 : 0, n = na - back;
   for (std::int64_t k = unit.b; k < unit.b + nb; ++k) {
-    const Byte* src = unit.src + unit.a * a.is + k * b.is;
-    Byte* dst = unit.dst + unit.a * a.os + k * b.os;
-    if (unit.zero) {
-      for (std::int64_t i = 0; i < na; ++i)
-        std::memset(dst + i * a.os, 0, static_cast<std::size_t>(shuffle_.bytes));
-      continue;
-    }
-    // Those of the last chunks whose windows reach beyond the source are moved by elements.
-    std::int64_t n = na;
-    while (n > 0 && src + (n - 1) * a.is + shuffle_.reach > src_end_) --n;
-    job_.shuffle({src, dst, n, a.is, a.os, &shuffle_});
-    for (; n < na; ++n) move_chunk(job_.chunk, job_.dst_bytes, src + n * a.is, dst + n * a.os);
+    const Byte* const src = unit.src + unit.a * a.is + k * b.is;
+    Byte* const dst = unit.dst + unit.a * a.os + k * b.os;
+    shuffle_chunks(src, dst, n, unit.zero);
+    if (back > 0)
+      shuffle_chunks(src + n * a.is - job_.back_is, dst + n * a.os - job_.back_os, 1, unit.zero);
   }
 }
 

@@ -28,6 +28,17 @@ struct TableKey {
   }
 };
 
+/// The kernel of blocks of such extents and distances; choosing one takes as long as a few lines.
+struct ChosenTranspose {
+  const TransposeKernel* kernel = nullptr;
+  std::int64_t na = 0, nb = 0, row_stride = 0, col_stride = 0;
+
+  bool is_for(const TransposeBlock& block) const noexcept {
+    return kernel != nullptr && block.na == na && block.nb == nb &&
+           block.row_stride == row_stride && block.col_stride == col_stride;
+  }
+};
+
 /// Scratch memory and tables that units of one job on one thread share.
 class UnitRunner {
  public:
@@ -45,6 +56,7 @@ class UnitRunner {
   void transpose_blocks(std::int64_t next_is, std::int64_t next_os) noexcept;
   void transpose_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void shuffle(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
+  void shuffle_chunks(const Byte* src, Byte* dst, std::int64_t n, bool zero) noexcept;
   void strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void cast_strided_columns(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
@@ -105,6 +117,7 @@ class UnitRunner {
   TransposeBlock block_, inner_;
   ShuffleTable shuffle_;
   TableKey row_table_, column_table_;
+  ChosenTranspose other_;  ///< of the last block that was not a whole one
   const Byte *rows_[kMaxBlock], *inner_rows_[kMaxBlock];
   Byte* columns_[kMaxBlock];
   alignas(64) float mean_row_[kMaxBlock];
