@@ -172,9 +172,9 @@ bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept {
   const std::int64_t bytes = chunk.n * element;
   if (bytes > kLongest) return false;
   Sources from;
-  // Where the last window ends that is needed. Chunks at the end of the source are moved by
-  // elements where windows reach beyond that.
-  std::int64_t end = kVector;
+  // Where the last window ends that is needed: chunks at the end of the source are moved by elements
+  // where windows reach beyond that. Those of whole vectors often begin with lines, and stay there.
+  std::int64_t end = bytes % kVector == 0 ? INT64_MAX : kVector;
   each_of_chunk(chunk, [&](std::int64_t i, std::int64_t is, std::int64_t, bool valid) {
     from[static_cast<std::size_t>(i)] = valid ? is : -1;
     if (valid) end = std::max(end, is + element);
