@@ -202,7 +202,7 @@ void UnitRunner::transpose_then_cast(const Unit& unit) noexcept {
   transpose_bytes(inner_, job_.src_bytes);
   const bool dense =
       job_.parts == Parts::columns || follows(job_.a, &Loop::os, nb * job_.dst_bytes);
-  if (nb <= kShortRun && job_.b.count == 1 && dense) {
+  if (nb <= kShortRun && dense && (job_.b.count == 1 || !is_mapped_)) {
     const std::int64_t valid = std::clamp<std::int64_t>(job_.b.valid - unit.b, 0, nb);
     cast_dense(scratch, block_.column(0), block_.na * nb, nb,
                map_of_runs(job_.b, unit.b, valid, unit.param, nb));
