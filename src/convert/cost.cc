@@ -13,7 +13,7 @@ namespace {
 /// of one of runs, of a call for a run of any length or for one of several blocks, of a run among
 /// others, of an element that is moved by itself.
 constexpr double kLineCost = 0.5, kUnitCost = 12, kUnitOfRunsCost = 20, kCallCost = 4,
-                 kRunCost = 0.2, kElementCost = 1;
+                 kRunCost = 0.2, kElementCost = 0.6;
 
 /// Of a line of a transposition in tiles: 16 bytes of as many rows as have 16 bytes of a column.
 constexpr double kTileCost = 1.2;
@@ -48,10 +48,10 @@ std::int64_t reach(const Job& job) noexcept {
   return out;
 }
 
-/// Of a window of a shuffle, many of which lie across lines; of one more than there are lines to
-/// fill, where the L1 does not keep what it has beside. So many windows have tables that registers
-/// do not hold.
-constexpr double kWindowCost = 0.3, kWindowAgain = 0.15;
+/// Of a window of a shuffle that is as long as a line, many of which lie across two, and of a
+/// shorter one; of a line of windows more than there are to fill, where the L1 does not keep what
+/// it has beside. So many windows have tables that registers do not hold.
+constexpr double kWindowCost = 0.3, kPieceCost = 0.3, kWindowAgain = 0.15;
 constexpr std::int64_t kManyWindows = 24;
 
 /// The same of what is read and of what is written.
@@ -84,11 +84,12 @@ double cost_of(const Job& job, const Tuning& tuning) noexcept {
     case Kind::copy: {
       const bool calls = job.copy == &kernels().copy.back(), padded = job.a.valid < job.a.n;
       const bool ragged = job.last_run > 0;  // in registers that hold a few rows
+      const std::int64_t of_run = job.a.block * job.dst_bytes;
+      const bool pieces = of_run <= 8 || of_run % 16 == 0;  // else the last of them is cut
       const double run = calls    ? kCallCost
                          : ragged ? kRunCost / 3
-                         : padded ? kRunCost / 4
+                         : padded ? (pieces ? kRunCost / 4 : 5 * kRunCost)
                                   : kRunCost;
-      const std::int64_t of_run = job.a.block * job.dst_bytes;
       const auto crowd = [&](std::int64_t Loop::*stride, double again) {
         return cost_of_crowd(of_run, job.across.*stride, job.across.n, again, tuning.caches) /
                static_cast<double>(job.across.n);
@@ -98,14 +99,15 @@ double cost_of(const Job& job, const Tuning& tuning) noexcept {
                  static_cast<double>(job.a.block);
     }
     case Kind::shuffle: {
-      const std::int64_t vectors = ceil_div(job.chunk.n * job.dst_bytes, kLine);
-      const std::int64_t windows = 2 * vectors * job.shuffle_pairs;
-      const double held = windows < kManyWindows ? 1 : 1.5,
+      const std::int64_t chunk = job.chunk.n * job.dst_bytes,
+                         window = kernels().shuffles_of(job.dst_bytes).vector;
+      const double of_window = window < kLine               ? kPieceCost
+                               : job.windows < kManyWindows ? kWindowCost
+                                                            : 1.5 * kWindowCost,
                    again = reach(job) > tuning.caches.l1 ? kWindowAgain : 0;
       return units + elements / static_cast<double>(job.chunk.n) *
-                         (kRunCost + kLineCost / 2 * static_cast<double>(vectors) +
-                          held * kWindowCost * static_cast<double>(windows) +
-                          again * static_cast<double>(windows - vectors));
+                         (kRunCost + kLineCost / 2 * lines(chunk) + of_window * job.windows +
+                          again * lines(std::max<std::int64_t>(window * job.windows - chunk, 0)));
     }
     case Kind::transpose: {
       const double calls = kCallCost * number * static_cast<double>(job.across.n - 1),

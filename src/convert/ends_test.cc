@@ -103,7 +103,7 @@ TEST(ConvertEnds, ChunksOfPrimeLoops) {
       }
     }
   }
-  const bool shuffles = conversion::kernels().shuffles_of(4).run[0][0] != nullptr;
+  const bool shuffles = conversion::kernels().shuffles_of(4).vector != 0;
   EXPECT_EQ(kernels.contains("shuffle 4"), shuffles);
 }
 

@@ -304,23 +304,42 @@ struct CastMoves {
   void (*transpose_runs)(const CastRuns&) = nullptr;
 };
 
-/// Chunks of the destination that are put together in registers: each of their vectors has its
-/// lanes from pairs of windows of the source.
+/// Chunks of the destination that are put together in registers: each of their vectors in a few
+/// steps, of which each has lanes from one or two windows of the source, as long as a vector.
 struct ShuffleTable {
-  static constexpr std::int64_t kVector = 64;  ///< bytes of a vector, and of a window
-  static constexpr int kMostVectors = 4, kMostPairs = 4;
+  static constexpr int kMostBytes = 256;  ///< of a chunk
+  static constexpr int kMostSteps = 4, kMostSources = 2;
 
-  /// Lanes, from 0 to twice those of a vector: of bytes, or of words of 4 bytes where elements are
-  /// no narrower.
-  alignas(64) Byte order[kMostVectors][kMostPairs][kVector];
-  /// 255 where a byte comes from this pair; 0 from none: it becomes zero.
-  alignas(64) Byte taken[kMostVectors][kMostPairs][kVector];
-  /// Where windows begin, in bytes from where the chunk does.
-  std::int64_t window[kMostVectors][kMostPairs][2];
-  int vectors, pairs;
-  bool zeros;          ///< whether there are bytes from no pair
+  int vector;   ///< bytes: 16 or 64
+  int sources;  ///< windows of a step
+  int vectors, steps;
+  bool zeros;          ///< whether there are bytes from no step
   std::int64_t bytes;  ///< of a chunk
   std::int64_t reach;  ///< bytes of the source up to the end of the last window
+
+  /// Of a vector and a step: lanes of the windows, one after the other. Lanes are bytes; words of 4
+  /// bytes where vectors have 64 and elements are no narrower. Of one window, 128: zero.
+  Byte* order_of(int v, int step) noexcept { return order + index(v, step) * vector; }
+
+  const Byte* order_of(int v, int step) const noexcept { return order + index(v, step) * vector; }
+
+  /// 255 where a byte comes from this step. Of two windows: bytes from no step become zero.
+  Byte* taken_of(int v, int step) noexcept { return taken + index(v, step) * vector; }
+
+  const Byte* taken_of(int v, int step) const noexcept { return taken + index(v, step) * vector; }
+
+  /// Where windows begin, in bytes from where the chunk does.
+  std::int64_t* windows_of(int v, int step) noexcept { return windows + index(v, step) * sources; }
+
+  const std::int64_t* windows_of(int v, int step) const noexcept {
+    return windows + index(v, step) * sources;
+  }
+
+  alignas(64) Byte order[kMostSteps * kMostBytes], taken[kMostSteps * kMostBytes];
+  std::int64_t windows[kMostSteps * kMostBytes / 16];
+
+ private:
+  static std::int64_t index(int v, int step) noexcept { return v * kMostSteps + step; }
 };
 
 /// n chunks, at these distances.
@@ -331,9 +350,17 @@ struct ShuffleRun {
   const ShuffleTable* table;
 };
 
-/// By vectors and pairs of a table; null where an instruction set has none.
+/// The vectors of an instruction set, and what makes them; none: 0 bytes.
 struct Shuffles {
-  void (*run[ShuffleTable::kMostVectors][ShuffleTable::kMostPairs])(const ShuffleRun&) = {};
+  using Run = void (*)(const ShuffleRun&);
+
+  int vector = 0, sources = 1;
+  /// By steps and, of vectors of 64 bytes, by vectors of a chunk.
+  Run run[ShuffleTable::kMostSteps][ShuffleTable::kMostBytes / 64] = {};
+
+  Run run_of(int vectors, int steps) const noexcept {
+    return run[steps - 1][vector == 64 ? vectors - 1 : 0];
+  }
 };
 
 /// A value for each pair of those types, the type before the cast first.

@@ -16,6 +16,84 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+
+/// The same 16 * kB bytes of each of n chunks, in kSteps steps.
+template <int kB, int kSteps>
+HWY_INLINE void shuffle_pieces(const ShuffleRun& run, std::int64_t n, int v, const Byte* src,
+                               Byte* dst) {
+  const TileTag<1, kB> d;
+  const ShuffleTable& table = *run.table;
+  const std::int64_t is = run.is, os = run.os, rest = table.bytes - 16 * v;
+  hn::Vec<TileTag<1, kB> > order[kSteps];
+  std::int64_t window[kSteps][kB];
+  for (int s = 0; s < kSteps; ++s) {
+    const auto piece = [&](int b) HWY_ATTR {
+      window[s][b] = *table.windows_of(v + b, s);
+      return hn::Load(TileTag<1, 1>(), table.order_of(v + b, s));
+    };
+    if constexpr (kB == 2) {
+      const auto low = piece(0), high = piece(1);
+      order[s] = hn::Combine(d, high, low);
+    } else {
+      order[s] = piece(0);
+    }
+  }
+  const auto load = [&](int s) HWY_ATTR {
+    const TileTag<1, 1> half;
+    if constexpr (kB == 2) {
+      return hn::Combine(d, hn::LoadU(half, src + window[s][1]),
+                         hn::LoadU(half, src + window[s][0]));
+    } else {
+      return hn::LoadU(half, src + window[s][0]);
+    }
+  };
+  for (std::int64_t i = 0; i < n; ++i, src += is, dst += os) {
+    auto out = hn::TableLookupBytesOr0(load(0), order[0]);
+    HWY_UNROLL(3)
+    for (int s = 1; s < kSteps; ++s) out = hn::Or(out, hn::TableLookupBytesOr0(load(s), order[s]));
+    if (kB == 2 || rest >= 16) {
+      hn::StoreU(out, d, dst + 16 * v);
+    } else if constexpr (kB == 1) {
+      store_some(out, dst + 16 * v, rest);
+    }
+  }
+}
+
+/// Some chunks at a time, whose lines the L1 holds, piece by piece.
+template <int kSteps>
+void shuffle_by_pieces(const ShuffleRun& run) {
+  constexpr std::int64_t kChunks = 32;
+  const int vectors = run.table->vectors;
+  const bool whole = run.table->bytes % 16 == 0;
+  for (std::int64_t i = 0; i < run.n; i += kChunks) {
+    const std::int64_t n = std::min(kChunks, run.n - i);
+    const Byte* const src = run.src + i * run.is;
+    Byte* const dst = run.dst + i * run.os;
+    int v = 0;
+    if constexpr (kBlocks > 1) {
+      for (; v + 1 < vectors && (v + 2 < vectors || whole); v += 2)
+        shuffle_pieces<2, kSteps>(run, n, v, src, dst);
+    }
+    for (; v < vectors; ++v) shuffle_pieces<1, kSteps>(run, n, v, src, dst);
+  }
+}
+
+constexpr Shuffles shuffles_by_pieces() {
+  return {.vector = 16,
+          .sources = 1,
+          .run = {{shuffle_by_pieces<1>},
+                  {shuffle_by_pieces<2>},
+                  {shuffle_by_pieces<3>},
+                  {shuffle_by_pieces<4>}}};
+}
+
+#else
+
+constexpr Shuffles shuffles_by_pieces() { return {}; }
+
+#endif
+
 #if HWY_TARGET <= HWY_AVX3
 
 /// Lanes of E bytes of two windows in the order of a table.
@@ -30,22 +108,22 @@ HWY_INLINE __m512i pick(const Byte* p, const Byte* q, __m512i order) {
   return _mm512_permutex2var_epi32(a, order, b);
 }
 
-/// kVectors vectors a chunk, of kPairs pairs of windows each.
-template <int E, int kVectors, int kPairs>
+/// kVectors vectors a chunk, in kSteps steps each.
+template <int E, int kVectors, int kSteps>
 void shuffle_chunks(const ShuffleRun& run) {
-  constexpr std::int64_t kVector = ShuffleTable::kVector;
+  constexpr std::int64_t kVector = 64;
   const ShuffleTable& table = *run.table;
   const std::int64_t rest = table.bytes - (kVectors - 1) * kVector;
   const __mmask64 last = first_bytes(rest);
   const bool whole = rest == kVector, zeros = table.zeros;
-  __m512i order[kVectors][kPairs], taken[kVectors][kPairs];
-  std::int64_t window[kVectors][kPairs][2];  // bytes may alias the table
+  __m512i order[kVectors][kSteps], taken[kVectors][kSteps];
+  std::int64_t window[kVectors][kSteps][2];  // bytes may alias the table
   for (int v = 0; v < kVectors; ++v) {
-    for (int p = 0; p < kPairs; ++p) {
-      window[v][p][0] = table.window[v][p][0];
-      window[v][p][1] = table.window[v][p][1];
-      order[v][p] = _mm512_load_si512(table.order[v][p]);
-      taken[v][p] = _mm512_load_si512(table.taken[v][p]);
+    for (int s = 0; s < kSteps; ++s) {
+      window[v][s][0] = table.windows_of(v, s)[0];
+      window[v][s][1] = table.windows_of(v, s)[1];
+      order[v][s] = _mm512_load_si512(table.order_of(v, s));
+      taken[v][s] = _mm512_load_si512(table.taken_of(v, s));
     }
   }
   const Byte* src = run.src;
@@ -55,9 +133,9 @@ void shuffle_chunks(const ShuffleRun& run) {
     for (int v = 0; v < kVectors; ++v) {
       __m512i out = pick<E>(src + window[v][0][0], src + window[v][0][1], order[v][0]);
       if (zeros) out = _mm512_and_si512(out, taken[v][0]);
-      for (int p = 1; p < kPairs; ++p) {
-        const __m512i more = pick<E>(src + window[v][p][0], src + window[v][p][1], order[v][p]);
-        out = _mm512_ternarylogic_epi64(taken[v][p], more, out, 0xca);
+      for (int s = 1; s < kSteps; ++s) {
+        const __m512i more = pick<E>(src + window[v][s][0], src + window[v][s][1], order[v][s]);
+        out = _mm512_ternarylogic_epi64(taken[v][s], more, out, 0xca);
       }
       if (v + 1 < kVectors || whole) {
         _mm512_storeu_si512(dst + v * kVector, out);
@@ -70,13 +148,13 @@ void shuffle_chunks(const ShuffleRun& run) {
 
 /// Of lanes of E bytes.
 template <int E>
-constexpr Shuffles shuffles() {
-  Shuffles all{};
+constexpr Shuffles shuffles_by_lines() {
+  Shuffles all{.vector = 64, .sources = 2};
   const auto set = [&]<int... kVectors>() {
-    ((all.run[kVectors - 1][0] = shuffle_chunks<E, kVectors, 1>,
-      all.run[kVectors - 1][1] = shuffle_chunks<E, kVectors, 2>,
-      all.run[kVectors - 1][2] = shuffle_chunks<E, kVectors, 3>,
-      all.run[kVectors - 1][3] = shuffle_chunks<E, kVectors, 4>),
+    ((all.run[0][kVectors - 1] = shuffle_chunks<E, kVectors, 1>,
+      all.run[1][kVectors - 1] = shuffle_chunks<E, kVectors, 2>,
+      all.run[2][kVectors - 1] = shuffle_chunks<E, kVectors, 3>,
+      all.run[3][kVectors - 1] = shuffle_chunks<E, kVectors, 4>),
      ...);
   };
   set.template operator()<1, 2, 3, 4>();
@@ -87,17 +165,17 @@ constexpr Shuffles shuffles() {
 
 constexpr Shuffles shuffles_of_bytes() {
 #if HWY_TARGET <= HWY_AVX3_DL
-  return shuffles<1>();
+  return shuffles_by_lines<1>();
 #else
-  return {};
+  return shuffles_by_pieces();
 #endif
 }
 
 constexpr Shuffles shuffles_of_words() {
 #if HWY_TARGET <= HWY_AVX3
-  return shuffles<4>();
+  return shuffles_by_lines<4>();
 #else
-  return {};
+  return shuffles_by_pieces();
 #endif
 }
 

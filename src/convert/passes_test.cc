@@ -114,20 +114,20 @@ TEST(ConvertPasses, AnyOrderOfDigits) {
     ++done;
   }
   EXPECT_TRUE(kinds.contains("two passes"));
-  const bool shuffles = conversion::kernels().shuffles_of(4).run[0][0] != nullptr;
+  const bool shuffles = conversion::kernels().shuffles_of(4).vector != 0;
   EXPECT_EQ(kinds.contains("shuffle"), shuffles);
 }
 
 TEST(ConvertPasses, AreChosenBetweenPackings) {
   EXPECT_EQ(kernel_of("o/4 i/4 h w i%4 o%4", "o i h w", "o=32,i=128,h=5,w=5", DType::u8),
             "two passes 1");
-  if (conversion::kernels().shuffles_of(1).run[0][0] == nullptr) GTEST_SKIP() << "no shuffles";
+  if (conversion::kernels().shuffles_of(1).vector == 0) GTEST_SKIP() << "no shuffles";
   EXPECT_EQ(kernel_of("o/4 i/4 h w i%4 o%4", "o/4 i/4 h w o%4 i%4", "o=96,i=64,h=5,w=5", DType::u8),
             "shuffle 1");
 }
 
 TEST(ConvertPasses, SayWhatTheyMove) {
-  if (conversion::kernels().shuffles_of(2).run[0][0] == nullptr) GTEST_SKIP() << "no shuffles";
+  if (conversion::kernels().shuffles_of(2).vector == 0) GTEST_SKIP() << "no shuffles";
   const std::string said = program_of("o/8 i/8 h w i%8 o%8", "o/16 i/4 h w o%16 i%4",
                                       "o=128,i=96,h=3,w=3", DType::f16, DType::f16)
                                .explain();
@@ -165,10 +165,9 @@ Chain chunk_of(std::initializer_list<std::pair<std::int64_t, std::int64_t>> loop
 void expect_same_chunks(const Chain& chunk, int element, std::set<std::pair<int, int>>& seen) {
   ShuffleTable table;
   if (!make_shuffle(chunk, element, table)) return;
-  const auto run =
-      conversion::kernels().shuffles_of(element).run[table.vectors - 1][table.pairs - 1];
+  const auto run = conversion::kernels().shuffles_of(element).run_of(table.vectors, table.steps);
   ASSERT_NE(run, nullptr);
-  seen.insert({table.vectors, table.pairs});
+  seen.insert({table.vectors, table.steps});
   constexpr std::int64_t kChunks = 5, kGap = 3;
   const std::int64_t is = 1 + table.reach / 2, os = table.bytes + kGap;
   Random random(7);
@@ -178,7 +177,7 @@ void expect_same_chunks(const Chain& chunk, int element, std::set<std::pair<int,
   run({in.data(), got.data(), kChunks, is, os, &table});
   for (std::int64_t i = 0; i < kChunks; ++i)
     move_chunk(chunk, element, in.data() + i * is, want.data() + i * os);
-  EXPECT_EQ(got, want) << table.vectors << " vectors of " << table.pairs << " pairs";
+  EXPECT_EQ(got, want) << table.vectors << " vectors in " << table.steps << " steps";
 }
 
 TEST(ConvertPasses, ShufflesMoveChunksLikeElements) {
@@ -186,7 +185,7 @@ TEST(ConvertPasses, ShufflesMoveChunksLikeElements) {
     SCOPED_TRACE(target);
     conversion::use_instruction_set(target);
     for (const int element : {1, 2, 4, 8, 16}) {
-      if (conversion::kernels().shuffles_of(element).run[0][0] == nullptr) continue;
+      if (conversion::kernels().shuffles_of(element).vector == 0) continue;
       std::set<std::pair<int, int>> seen;
       for (const std::int64_t near : {1, 2, 3, 4, 8, 9, 13, 16}) {
         for (const std::int64_t far : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 25, 49}) {
@@ -204,8 +203,15 @@ TEST(ConvertPasses, ShufflesMoveChunksLikeElements) {
           }
         }
       }
-      // No vector has more than four of the widest.
-      EXPECT_EQ(seen.size(), element == 16 ? 8u : 16u) << "elements of " << element;
+      const int vector = conversion::kernels().shuffles_of(element).vector;
+      std::set<int> steps;
+      for (const auto& [vectors, n] : seen) steps.insert(n);
+      // No vector has more windows than elements; of whole lines each number has its kernel.
+      const int windows_of_step = vector == 64 ? 2 : 1;
+      EXPECT_EQ(std::ssize(steps), std::min(4, vector / element / windows_of_step));
+      if (vector == 64) {
+        EXPECT_EQ(seen.size(), element == 16 ? 8u : 16u);
+      }
     }
     conversion::use_instruction_set(0);
   }
@@ -213,9 +219,12 @@ TEST(ConvertPasses, ShufflesMoveChunksLikeElements) {
 
 TEST(ConvertPasses, ChunksOfManyWindowsHaveNoTable) {
   ShuffleTable table;
-  EXPECT_TRUE(make_shuffle(chunk_of({{8, 1000}, {8, 1}}, 1), 1, table));
-  EXPECT_EQ(table.pairs, 4);
-  EXPECT_FALSE(make_shuffle(chunk_of({{9, 1000}, {7, 1}}, 1), 1, table));
+  const conversion::Shuffles& shuffles = conversion::kernels().shuffles_of(1);
+  if (shuffles.vector == 0) GTEST_SKIP() << "no shuffles";
+  const std::int64_t most = ShuffleTable::kMostSteps * shuffles.sources;
+  EXPECT_TRUE(make_shuffle(chunk_of({{most, 1000}, {8, 1}}, 1), 1, table));
+  EXPECT_EQ(table.steps, ShuffleTable::kMostSteps);
+  EXPECT_FALSE(make_shuffle(chunk_of({{most + 1, 1000}, {7, 1}}, 1), 1, table));
   EXPECT_FALSE(make_shuffle(chunk_of({{257, 1}}, 1), 1, table));
 }
 

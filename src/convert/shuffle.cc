@@ -16,21 +16,20 @@
 namespace stowage::conversion {
 namespace {
 
-constexpr std::int64_t kVector = ShuffleTable::kVector,
-                       kLongest = ShuffleTable::kMostVectors * kVector;
+constexpr std::int64_t kLongest = ShuffleTable::kMostBytes;
 
-/// How many iterations of the loop go on with a chunk of so many bytes: to whole vectors, if that
+/// How many iterations of the loop go on with a chunk of so many bytes: to whole lines, if that
 /// can be, the fewest; else as many as there is room for. Those of a long loop need not divide it:
 /// the last chunk does some again. 1: none.
 std::int64_t part_of_chunk(const Loop& loop, std::int64_t bytes) noexcept {
-  constexpr std::int64_t kParts = 8, kLeast = 2 * kVector;
+  constexpr std::int64_t kParts = 8, kLeast = 2 * kLine;
   std::int64_t even = 1, most = 1;
   for (std::int64_t n = 2; n <= loop.n && n * bytes <= kLongest; ++n) {
     const bool divides = loop.n % n == 0;
     if (!divides && kParts * n > loop.n) continue;
     most = n;
     if (divides) even = n;
-    if (n * bytes % kVector == 0) return n;
+    if (n * bytes % kLine == 0) return n;
   }
   return even * bytes >= kLeast ? even : most;
 }
@@ -60,7 +59,7 @@ bool take_chunk(Pool& pool, int element, Chain& out, Chain& over, std::int64_t& 
   while (out.count < static_cast<int>(out.loops.size())) {
     const std::int64_t bytes = out.n * element;
     const int i = find_next(pool, bytes);
-    if (i < 0 || (bytes % kVector == 0 && !within)) break;
+    if (i < 0 || (bytes % kLine == 0 && !within)) break;
     const Loop next = pool.loops[i];
     const bool end = next.dim >= 0, whole = end || next.valid < next.n;
     if (within && next.dim != out.loops[out.count - 1].dim) break;
@@ -127,34 +126,37 @@ using Sources = std::array<std::int64_t, static_cast<std::size_t>(kLongest)>;
 /// The windows of one vector, which has n elements of E bytes; no window begins behind `last`, if
 /// lanes allow that. False: it needs too many.
 template <int E>
-bool find_windows(const std::int64_t* from, std::int64_t n, std::int64_t last, int vector,
+bool find_windows(const std::int64_t* from, std::int64_t n, std::int64_t last, int v,
                   ShuffleTable& out) noexcept {
-  using Lane = std::conditional_t<(E >= 4), std::uint32_t, Byte>;
-  constexpr std::int64_t kLane = sizeof(Lane);
-  const auto v = static_cast<std::size_t>(vector);
+  const bool words = E >= 4 && out.vector == kLine;
+  const std::int64_t lane = words ? 4 : 1;
   std::uint64_t left = 0;  // elements without a window
   for (std::int64_t i = 0; i < n; ++i) left |= std::uint64_t{from[i] >= 0} << i;
   out.zeros |= std::popcount(left) < n;
   for (int window = 0; left != 0; ++window) {
-    if (window == 2 * ShuffleTable::kMostPairs) return false;
+    const int step = window / out.sources, source = window % out.sources;
+    if (step == ShuffleTable::kMostSteps) return false;
     std::int64_t begin = INT64_MAX;
     for (std::uint64_t rest = left; rest != 0; rest &= rest - 1)
       begin = std::min(begin, from[std::countr_zero(rest)]);
-    if (begin > last && (begin - last) % kLane == 0) begin = last;
-    const auto pair = static_cast<std::size_t>(window / 2);
-    out.pairs = std::max(out.pairs, window / 2 + 1);
-    out.window[v][pair][window % 2] = begin;
-    out.reach = std::max(out.reach, begin + kVector);
+    if (begin > last && (begin - last) % lane == 0) begin = last;
+    out.steps = std::max(out.steps, step + 1);
+    out.windows_of(v, step)[source] = begin;
+    out.reach = std::max(out.reach, begin + out.vector);
+    Byte* const order = out.order_of(v, step);
+    Byte* const taken = out.taken_of(v, step);
     for (std::uint64_t rest = left; rest != 0; rest &= rest - 1) {
       const int i = std::countr_zero(rest);
       const std::int64_t at = from[i] - begin;
-      if (at + E > kVector || at % kLane != 0) continue;
+      if (at + E > out.vector || at % lane != 0) continue;
       left &= ~(std::uint64_t{1} << i);
-      std::memset(out.taken[v][pair] + i * E, 0xff, E);
-      for (std::int64_t k = 0; k < E; k += kLane) {
-        const auto lane = static_cast<Lane>((at + k + window % 2 * kVector) / kLane);
-        std::memcpy(out.order[v][pair] + i * E + k, &lane, kLane);
+      std::memset(taken + i * E, 0xff, E);
+      const std::int64_t first = at + source * out.vector;
+      for (int k = 0; k < E; k += 4) {
+        const auto word = static_cast<std::uint32_t>(first + k) / 4;
+        if (words) std::memcpy(order + i * E + k, &word, 4);
       }
+      for (int k = 0; k < E && !words; ++k) order[i * E + k] = static_cast<Byte>(first + k);
     }
   }
   return true;
@@ -169,29 +171,34 @@ constexpr bool (*kFindWindows[])(const std::int64_t*, std::int64_t, std::int64_t
 bool has_end(const Nest& nest) noexcept { return has_end(Pool(nest), -1); }
 
 bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept {
+  const Shuffles& shuffles = kernels().shuffles_of(element);
   const std::int64_t bytes = chunk.n * element;
-  if (bytes > kLongest) return false;
+  if (bytes > kLongest || shuffles.vector == 0) return false;
+  out.vector = shuffles.vector;
+  out.sources = shuffles.sources;
   Sources from;
-  // Where the last window ends that is needed: chunks at the end of the source are moved by elements
-  // where windows reach beyond that. Those of whole vectors often begin with lines, and stay there.
-  std::int64_t end = bytes % kVector == 0 ? INT64_MAX : kVector;
+  // Where the last window ends that is needed: chunks at the end of the source are moved by
+  // elements where windows reach beyond that. Those of whole lines often begin with lines, and stay
+  // there.
+  std::int64_t end = bytes % kLine == 0 ? INT64_MAX : out.vector;
   each_of_chunk(chunk, [&](std::int64_t i, std::int64_t is, std::int64_t, bool valid) {
     from[static_cast<std::size_t>(i)] = valid ? is : -1;
     if (valid) end = std::max(end, is + element);
   });
-  out.vectors = static_cast<int>(ceil_div(bytes, kVector));
+  out.vectors = static_cast<int>(ceil_div(bytes, out.vector));
   out.bytes = bytes;
-  out.pairs = 1;
+  out.steps = 1;
   out.reach = 0;
   out.zeros = false;
-  std::memset(out.order, 0, sizeof out.order);
+  constexpr Byte kNone = 0x80;
+  std::memset(out.order, out.sources == 1 ? kNone : Byte{0}, sizeof out.order);
   std::memset(out.taken, 0, sizeof out.taken);
-  std::memset(out.window, 0, sizeof out.window);
+  std::memset(out.windows, 0, sizeof out.windows);
   const auto find = kFindWindows[log2_of(element)];
-  const std::int64_t per = kVector / element;
+  const std::int64_t per = out.vector / element;
   for (int v = 0; v < out.vectors; ++v) {
     const std::int64_t first = v * per;
-    if (!find(from.data() + first, std::min(per, chunk.n - first), end - kVector, v, out))
+    if (!find(from.data() + first, std::min(per, chunk.n - first), end - out.vector, v, out))
       return false;
   }
   return true;
@@ -219,9 +226,8 @@ bool set_shuffle(const Nest& nest, int scalar, Job& job) noexcept {
   made.back_is = back * part.is;
   made.back_os = back * part.os;
   made.kind = Kind::shuffle;
-  made.shuffle = kernels().shuffles_of(element).run[table.vectors - 1][table.pairs - 1];
-  if (made.shuffle == nullptr) return false;
-  made.shuffle_pairs = table.pairs;
+  made.shuffle = kernels().shuffles_of(element).run_of(table.vectors, table.steps);
+  made.windows = table.vectors * table.steps * table.sources;
   // Chunks that follow each other in the destination, and of those the ones whose sources are near.
   for (Chain* const chain : {&made.a, &made.b}) {
     if (chain->count > 0) continue;
