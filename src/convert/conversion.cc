@@ -27,8 +27,8 @@ constexpr std::size_t kThreadBytes = 32 * 1024;
 constexpr std::size_t kTaskBytes = 128 * 1024, kTasks = 4;
 /// What each of several nests writes before the next one has its turn.
 constexpr std::size_t kTurnBytes = 32 * 1024;
-/// What choosing another way and the tables of a shuffle take is to be saved: nanoseconds for each
-/// element of the least that is worth it.
+/// What another way has to save, for choosing it and making its tables takes time too: nanoseconds,
+/// times least_of_stage_.
 constexpr double kShuffleCost = 0.5, kPassesCost = 2;
 /// Stages, planes, passes and shuffles are described anew for each turn, which takes a microsecond.
 constexpr std::size_t kTurnOfSteps = 512 * 1024;
@@ -115,14 +115,15 @@ void Program::choose_ends() noexcept {
   constexpr double kGain = 0.8, kWorth = 1.25;  // ns of a line
   constexpr std::int64_t kMostCells = 64;
   const double least = kShuffleCost * static_cast<double>(least_of_stage_);
-  double before = 0, bytes = 0;
+  double before = 0;
+  std::int64_t bytes = 0;
   for (std::int64_t i = 0; i < nests_; ++i) {
     const Job& job = jobs_[static_cast<std::size_t>(i)];
     before += cost_of(job, tuning_);
-    bytes += static_cast<double>(job.bytes());
+    bytes += job.bytes();
   }
-  if (before < least || before * kLine < kWorth * bytes) return;
-  double best = std::min(kGain * before, before - least);
+  double best = most_of_other(before, bytes, kWorth, kGain, least);
+  if (best <= 0) return;
   std::array<Job, kKept> made;
   const auto take = [&](const NestPlan& plan) {
     const double cost = make_nests(plan, made);
@@ -130,7 +131,7 @@ void Program::choose_ends() noexcept {
     best = cost;
     plan_ = plan;
     nests_ = plan.count();
-    jobs_ = made;
+    std::copy_n(made.begin(), nests_, jobs_.begin());
   };
   NestPlan joined = plan_;
   if (nests_ < plan_.count()) take(plan_);

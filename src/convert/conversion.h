@@ -104,9 +104,9 @@ class Program {
   void each_unit(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst,
                  F f) const noexcept;
   void make_jobs() noexcept;
-  /// Nests that were one job by themselves, or ragged ends joined, if that is faster.
+  /// Two nests that are one job each by itself, or ragged ends joined, if that is faster.
   void choose_ends() noexcept;
-  /// The jobs of all nests of a plan, and what they cost; infinity: an end has no way.
+  /// The jobs of all nests of a plan, and what they cost; infinity: an end cannot be shuffled.
   double make_nests(const NestPlan& plan, std::array<Job, kKept>& out) const noexcept;
   void choose_slices(const Mapping& src, const Mapping& dst, Fault fault);
   void make(const Nest& nest, bool alone, Bypass bypass, Job& out) const noexcept;

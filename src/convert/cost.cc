@@ -33,7 +33,7 @@ double cost_of_crowd(std::int64_t bytes, std::int64_t distance, std::int64_t n, 
 }
 
 /// Bytes from the first that a job reads to the last.
-std::int64_t reach(const Job& job) noexcept {
+std::int64_t source_span(const Job& job) noexcept {
   std::int64_t out = 0;
   for (const Chain* const chain : {&job.a, &job.b, &job.chunk}) {
     for (int i = 0; i < chain->count; ++i) {
@@ -74,6 +74,12 @@ double cost_of_block(const Job& job, std::int64_t na, std::int64_t nb) noexcept 
 
 }  // namespace
 
+double most_of_other(double before, std::int64_t bytes, double worth, double gain,
+                     double least) noexcept {
+  if (before < least || before < worth * lines(bytes)) return 0;
+  return std::min(gain * before, before - least);
+}
+
 double cost_of(const Job& job, const Tuning& tuning) noexcept {
   const std::int64_t bytes = job.bytes();
   const double elements = static_cast<double>(bytes) / job.dst_bytes,
@@ -101,10 +107,9 @@ double cost_of(const Job& job, const Tuning& tuning) noexcept {
     case Kind::shuffle: {
       const std::int64_t chunk = job.chunk.n * job.dst_bytes,
                          window = kernels().shuffles_of(job.dst_bytes).vector;
-      const double of_window = window < kLine               ? kPieceCost
-                               : job.windows < kManyWindows ? kWindowCost
-                                                            : 1.5 * kWindowCost,
-                   again = reach(job) > tuning.caches.l1 ? kWindowAgain : 0;
+      const bool held = window < kLine || job.windows < kManyWindows;
+      const double of_window = held ? kWindowCost : 1.5 * kWindowCost,
+                   again = source_span(job) > tuning.caches.l1 ? kWindowAgain : 0;
       return units + elements / static_cast<double>(job.chunk.n) *
                          (kRunCost + kLineCost / 2 * lines(chunk) + of_window * job.windows +
                           again * lines(std::max<std::int64_t>(window * job.windows - chunk, 0)));

@@ -111,7 +111,7 @@ struct Job {
   JoinKernels joins;    ///< of a move between rows and pixels
   bool pass_by_source;  ///< of passes: whose innermost loops their layout has innermost
   int pass_inner;       ///< how many of them
-  int windows;          ///< of a chunk of a shuffle
+  int windows;          ///< of a chunk of a shuffle, as many for each vector
   /// Of a shuffle: how far before its place the last chunk of chain a begins, so that it ends with
   /// the loop.
   std::int64_t back_is, back_os;

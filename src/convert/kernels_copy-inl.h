@@ -174,8 +174,8 @@ void copy_across(const CopyBlock& c) {
                                : copy_across_as<kRun, kAcross, false>(c);
 }
 
-/// The block without its first rows. Made when they are done: what has just been written is not to
-/// be read in vectors, see UnitRunner.
+/// The block without its first rows. Made when they are done: a copy of what has just been written
+/// word by word waits until it has left for the cache.
 inline CopyBlock rows_from(const CopyBlock& c, std::int64_t row) {
   CopyBlock rest = c;
   rest.src += row * c.is;

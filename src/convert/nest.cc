@@ -194,7 +194,9 @@ bool NestPlan::join_end(AxisPlan& axis, std::int64_t most) noexcept {
   const Box* const boxes = boxes_.data() + axis.box_begin;
   const auto within =
       std::count_if(boxes, boxes + axis.box_count, [&](const Box& b) { return b.base >= begin; });
-  if (cells > std::min(carry, most) || (within < 2 && axis.covered == axis.padded)) return false;
+  if (begin == axis.extent || cells > std::min(carry, most) ||
+      (within < 2 && axis.covered == axis.padded))
+    return false;
   cut_boxes(axis, begin);
   boxes_[box_total_++] = {begin, cells, 0};
   ++axis.box_count;
@@ -213,6 +215,7 @@ bool NestPlan::join_ends(std::int64_t most) noexcept {
     copies_ *= axes_[d].box_count;
   }
   fills_ = 0;
+  if (fault_ == Fault::drop_last_box && copies_ > 1) --copies_;
   if (!any || tails) *this = before;
   return any && !tails;
 }

@@ -39,10 +39,10 @@ struct Nest {
   bool fill;  ///< there is no source: everything becomes zero
   std::int64_t src, dst, param;
   int count;
-  std::array<Loop, kMaxLoops> loops;  ///< ascending by os, computed loops last
+  std::array<Loop, kMaxLoops> loops;  ///< ascending by os; computed loops and ends last
 };
 
-/// Ascending by destination stride, computed loops last (outermost), neighbours fused.
+/// Ascending by destination stride, computed loops and digits of ends last, neighbours fused.
 void normalise(Nest& nest) noexcept;
 
 /// One side of a conversion: where the elements of a tensor, or of a part of one, are.
@@ -81,9 +81,9 @@ class NestPlan {
 
   void make(std::int64_t index, Nest& out) const noexcept;
 
-  /// Joins the boxes of the ragged end of each axis, where these are several and of at most so many
-  /// cells, which do not carry in the destination. False, and the same plan: there is no such end,
-  /// or another axis still has a tail.
+  /// Joins the boxes and the tail of the ragged end of each axis, where these are several and of at
+  /// most so many cells, some of which have a source and which do not carry in the destination.
+  /// False, and the same plan: there is no such end, or another axis still has a tail.
   bool join_ends(std::int64_t most) noexcept;
 
   /// Offset of iteration `v` of a computed loop.

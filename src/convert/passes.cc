@@ -112,15 +112,14 @@ void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tun
                    Job& job) noexcept {
   constexpr double kGain = 0.8, kWorth = 2.5;  // ns of a line
   if (job.fill || job.kind == Kind::planes) return;
-  const double before = cost_of(job, tuning);
   const std::int64_t bytes = job.bytes();
-  if (before < least || before * kLine < kWorth * static_cast<double>(bytes)) return;
+  double best = most_of_other(cost_of(job, tuning), bytes, kWorth, kGain, least);
+  if (best <= 0) return;
   Pool pool(nest);
   const int element = take_element(pool, scalar);
   Tile tile;
   if (!cut_tile(pool, element, tile)) return;
   const double tiles = static_cast<double>(bytes) / static_cast<double>(tile.n * element);
-  double best = std::min(kGain * before, before - least);
   bool by_source = false;
   int inner = 0;
   Passes passes;

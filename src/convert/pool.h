@@ -33,7 +33,8 @@ struct Pool {
     return -1;
   }
 
-  /// The loop, not a computed one, whose iterations are nearest to each other; -1: none.
+  /// The loop, neither a computed one nor a digit of an end, whose iterations are nearest to each
+  /// other; -1: none.
   int find_nearest(std::int64_t Loop::*stride) const noexcept {
     int best = -1;
     for (int i = 0; i < count; ++i) {

@@ -68,20 +68,17 @@ bool take_chunk(Pool& pool, int element, Chain& out, Chain& over, std::int64_t& 
                            : all > kLongest ? 1
                                             : next.n;
     if (n < 2) break;
-    const bool even = next.n % n == 0;
-    append(out, n == next.n || !even ? pool.take(i) : pool.take_part(i, n));
-    if (!even) {
-      Loop& part = out.loops[out.count - 1];
+    if (next.n % n == 0) {
+      append(out, n == next.n ? pool.take(i) : pool.take_part(i, n));
+    } else {
+      Loop part = pool.take(i), rest = part;
       part.n = part.valid = n;
-      append(over, {.n = ceil_div(next.n, n),
-                    .valid = ceil_div(next.n, n),
-                    .is = n * next.is,
-                    .os = n * next.os,
-                    .ps = 0,
-                    .step = 0,
-                    .dim = -1});
-      back = over.n * n - next.n;
-      out.n = out.n / next.n * n;
+      rest.n = rest.valid = ceil_div(next.n, n);
+      rest.is *= n;
+      rest.os *= n;
+      append(out, part);
+      append(over, rest);
+      back = rest.n * n - next.n;
     }
     within = end && has_end(pool, next.dim);
     if (end && !within) out.n = before * next.end;
@@ -150,7 +147,7 @@ bool find_windows(const std::int64_t* from, std::int64_t n, std::int64_t last, i
       const std::int64_t at = from[i] - begin;
       if (at + E > out.vector || at % lane != 0) continue;
       left &= ~(std::uint64_t{1} << i);
-      std::memset(taken + i * E, 0xff, E);
+      if (out.sources > 1) std::memset(taken + i * E, 0xff, E);
       const std::int64_t first = at + source * out.vector;
       for (int k = 0; k < E; k += 4) {
         const auto word = static_cast<std::uint32_t>(first + k) / 4;
@@ -188,11 +185,11 @@ bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept {
   out.vectors = static_cast<int>(ceil_div(bytes, out.vector));
   out.bytes = bytes;
   out.steps = 1;
-  out.reach = 0;
+  out.reach = out.vector;  // of windows that are read where there are none
   out.zeros = false;
   constexpr Byte kNone = 0x80;
   std::memset(out.order, out.sources == 1 ? kNone : Byte{0}, sizeof out.order);
-  std::memset(out.taken, 0, sizeof out.taken);
+  if (out.sources > 1) std::memset(out.taken, 0, sizeof out.taken);
   std::memset(out.windows, 0, sizeof out.windows);
   const auto find = kFindWindows[log2_of(element)];
   const std::int64_t per = out.vector / element;
@@ -235,7 +232,8 @@ bool set_shuffle(const Nest& nest, int scalar, Job& job) noexcept {
     append(*chain, i >= 0 ? pool.take(i) : kOneIteration);
   }
   made.a.block = std::clamp<std::int64_t>(kMostBytes / table.bytes, 1, made.a.n);
-  // A chunk that does some of another again is in its unit.
+  // A chunk that does some of another again is in its unit: among so many blocks there is one that
+  // does not leave it alone.
   while (back > 0 && made.a.block > 2 && made.a.n % made.a.block == 1) --made.a.block;
   made.b.block = std::clamp<std::int64_t>(kMostBytes / table.bytes / made.a.block, 1, made.b.n);
   order_steps(made, pool);
@@ -247,11 +245,9 @@ void choose_shuffle(const Nest& nest, int scalar, double least, const Tuning& tu
                     Job& job) noexcept {
   constexpr double kGain = 0.8, kWorth = 2;  // ns of a line
   if (job.fill || job.kind == Kind::planes) return;
-  const double before = cost_of(job, tuning);
-  if (before < least || before * kLine < kWorth * static_cast<double>(job.bytes())) return;
+  const double most = most_of_other(cost_of(job, tuning), job.bytes(), kWorth, kGain, least);
   Job made;
-  if (!set_shuffle(nest, scalar, made)) return;
-  if (cost_of(made, tuning) < std::min(kGain * before, before - least)) job = made;
+  if (most > 0 && set_shuffle(nest, scalar, made) && cost_of(made, tuning) < most) job = made;
 }
 
 }  // namespace stowage::conversion

@@ -225,7 +225,8 @@ void UnitRunner::transpose_bytes(const TransposeBlock& block, int element) noexc
   other_.kernel->run(block);
 }
 
-// By reference, as above: a copy is read in vectors.
+// By reference: a copy would be made in vectors, each of two words that have just been written,
+// which wait as in begin_block.
 void UnitRunner::copy_rows(const CopyBlock& block) noexcept {
   const bool whole = block.run == job_.copy_run && block.valid == job_.copy_valid &&
                      block.across == job_.copy_across;
