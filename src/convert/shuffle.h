@@ -11,8 +11,9 @@ namespace stowage::conversion {
 /// Whether the nest has digits of an end, see NestPlan::join_ends: no other way moves these.
 bool has_end(const Nest& nest) noexcept;
 
-/// Finds the vectors of a chunk, of elements of so many bytes. False, and any table: it has too many
-/// bytes or its vectors need more windows than a table has, or the instruction set has no kernel.
+/// Finds the vectors of a chunk, of elements of so many bytes. False, and any table: it has too
+/// many bytes or its vectors need more windows than a table has, or the instruction set has no
+/// kernel.
 bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept;
 
 /// One chunk, element by element, where a vector would reach beyond what may be read.
