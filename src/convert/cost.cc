@@ -18,6 +18,9 @@ constexpr double kLineCost = 0.5, kUnitCost = 12, kUnitOfRunsCost = 20, kCallCos
 /// Of a line of a transposition in tiles: 16 bytes of as many rows as have 16 bytes of a column.
 constexpr double kTileCost = 1.2;
 
+/// Of a unit whose rows are gathered in scratch memory first.
+constexpr double kGatherCost = 30;
+
 double lines(std::int64_t bytes) noexcept {
   return static_cast<double>(bytes) / static_cast<double>(kLine);
 }
@@ -116,7 +119,10 @@ double cost_of(const Job& job, const Tuning& tuning) noexcept {
     }
     case Kind::transpose: {
       const double calls = kCallCost * number * static_cast<double>(job.across.n - 1),
-                   parts = job.parts == Parts::none ? 0 : kLineCost * lines(bytes),
+                   parts = job.parts == Parts::rows
+                               ? kGatherCost * number + 3 * kLineCost * lines(bytes)
+                           : job.parts == Parts::columns ? kLineCost * lines(bytes)
+                                                         : 0,
                    blocks = elements / static_cast<double>(job.a.block * job.b.block);
       return units + calls + parts +
              blocks * (cost_of_block(job, std::max(job.columns, job.a.block), job.b.block) +

@@ -110,7 +110,7 @@ void set_passes(const Nest& nest, int scalar, bool by_source, int inner, Job& jo
 
 void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tuning,
                    Job& job) noexcept {
-  constexpr double kGain = 0.8, kWorth = 2.5;  // ns of a line
+  constexpr double kGain = 0.75, kWorth = 2.5;  // ns of a line
   if (job.fill || job.kind == Kind::planes) return;
   const std::int64_t bytes = job.bytes();
   double best = most_of_other(cost_of(job, tuning), bytes, kWorth, kGain, least);
