@@ -5,8 +5,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <span>
-#include <tuple>
 
 #include "base/checked.h"
 #include "convert/blocks.h"
@@ -88,37 +86,39 @@ bool take_chunk(Pool& pool, int element, Chain& out, Chain& over, std::int64_t& 
   return out.count > 0 && !has_end(pool, -1);
 }
 
-/// f(i, source offset, destination offset, has a source) for each element of a chunk.
-template <class F>
-void each_of_chunk(const Chain& chunk, const F& f) noexcept {
-  const std::span<const Loop> loops(chunk.loops.data(), static_cast<std::size_t>(chunk.count));
-  std::array<std::int64_t, std::tuple_size_v<decltype(chunk.loops)> > index{};
-  std::int64_t is = 0, os = 0;
-  for (std::int64_t i = 0; i < chunk.n;) {
-    bool valid = true, cell = true;
-    std::int64_t at = 0;  // along the axis of an end
-    for (std::size_t k = 0; k < loops.size(); ++k) {
-      const Loop& loop = loops[k];
-      at += loop.dim < 0 ? 0 : index[k] * loop.step;
-      if (loop.dim >= 0 && k + 1 < loops.size() && loops[k + 1].dim == loop.dim) continue;
-      valid &= (loop.dim < 0 ? index[k] : at) < loop.valid;
-      cell &= loop.dim < 0 || at < loop.end;
-      at = 0;
+/// Where each element of a chunk comes from, from where the chunk does; -1: zero.
+using Sources = std::array<std::int64_t, static_cast<std::size_t>(kLongest)>;
+
+void find_sources(const Chain& chunk, Sources& out) noexcept {
+  std::int64_t n = 1;  // elements that are known: the others repeat them elsewhere
+  const auto repeat = [&](std::int64_t times, std::int64_t valid, auto distance) {
+    for (std::int64_t v = 1; v < times; ++v) {
+      const std::int64_t more = distance(v);
+      std::int64_t* const to = out.data() + v * n;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t from = out[static_cast<std::size_t>(i)];
+        to[i] = from >= 0 && v < valid ? from + more : -1;
+      }
     }
-    if (cell) f(i++, is, os, valid);
-    for (std::size_t k = 0; k < loops.size(); ++k) {
-      is += loops[k].is;
-      os += loops[k].os;
-      if (++index[k] < loops[k].n) break;
-      index[k] = 0;
-      is -= loops[k].n * loops[k].is;
-      os -= loops[k].n * loops[k].os;
+    n *= times;
+  };
+  out[0] = 0;
+  for (int k = 0; k < chunk.count;) {
+    const Loop* const digits = &chunk.loops[static_cast<std::size_t>(k)];
+    int count = 1;
+    if (is_of_end(*digits)) {
+      while (k + count < chunk.count && digits[count].dim == digits->dim) ++count;
+      repeat(digits->end, digits->valid, [&](std::int64_t cell) {
+        std::int64_t sum = 0;
+        for (int i = 0; i < count; ++i) sum += cell / digits[i].step % digits[i].n * digits[i].is;
+        return sum;
+      });
+    } else {
+      repeat(digits->n, digits->valid, [&](std::int64_t v) { return v * digits->is; });
     }
+    k += count;
   }
 }
-
-/// Where each element of a chunk comes from; -1: zero.
-using Sources = std::array<std::int64_t, static_cast<std::size_t>(kLongest)>;
 
 /// The windows of one vector, which has n elements of E bytes; no window begins behind `last`, if
 /// lanes allow that. False: it needs too many.
@@ -128,8 +128,10 @@ bool find_windows(const std::int64_t* from, std::int64_t n, std::int64_t last, i
   const bool words = E >= 4 && out.vector == kLine;
   const std::int64_t lane = words ? 4 : 1;
   std::uint64_t left = 0;  // elements without a window
-  for (std::int64_t i = 0; i < n; ++i) left |= std::uint64_t{from[i] >= 0} << i;
-  out.zeros |= std::popcount(left) < n;
+  for (std::int64_t i = 0; i < n; ++i) {
+    left |= std::uint64_t{from[i] >= 0} << i;
+    out.zeros |= from[i] < 0;
+  }
   for (int window = 0; left != 0; ++window) {
     const int step = window / out.sources, source = window % out.sources;
     if (step == ShuffleTable::kMostSteps) return false;
@@ -178,10 +180,9 @@ bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept {
   // elements where windows reach beyond that. Those of whole lines often begin with lines, and stay
   // there.
   std::int64_t end = bytes % kLine == 0 ? INT64_MAX : out.vector;
-  each_of_chunk(chunk, [&](std::int64_t i, std::int64_t is, std::int64_t, bool valid) {
-    from[static_cast<std::size_t>(i)] = valid ? is : -1;
-    if (valid) end = std::max(end, is + element);
-  });
+  find_sources(chunk, from);
+  for (std::int64_t i = 0; i < chunk.n; ++i)
+    end = std::max(end, from[static_cast<std::size_t>(i)] + element);
   out.vectors = static_cast<int>(ceil_div(bytes, out.vector));
   out.bytes = bytes;
   out.steps = 1;
@@ -203,10 +204,12 @@ bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept {
 
 void move_chunk(const Chain& chunk, int element, const Byte* src, Byte* dst) noexcept {
   const auto e = static_cast<std::size_t>(element);
-  each_of_chunk(chunk, [&](std::int64_t, std::int64_t is, std::int64_t os, bool valid) {
-    if (valid) std::memcpy(dst + os, src + is, e);
-    if (!valid) std::memset(dst + os, 0, e);
-  });
+  Sources from;
+  find_sources(chunk, from);
+  for (std::int64_t i = 0; i < chunk.n; ++i, dst += element) {
+    const std::int64_t at = from[static_cast<std::size_t>(i)];
+    at >= 0 ? std::memcpy(dst, src + at, e) : std::memset(dst, 0, e);
+  }
 }
 
 bool set_shuffle(const Nest& nest, int scalar, Job& job) noexcept {
