@@ -86,37 +86,31 @@ bool take_chunk(Pool& pool, int element, Chain& out, Chain& over, std::int64_t& 
   return out.count > 0 && !has_end(pool, -1);
 }
 
-/// Where each element of a chunk comes from, from where the chunk does; -1: zero.
-using Sources = std::array<std::int64_t, static_cast<std::size_t>(kLongest)>;
+/// Where each element of a chunk comes from, from where the chunk does; -1: zero. The digits of an
+/// end count to less than twice its cells.
+using Sources = std::array<std::int64_t, static_cast<std::size_t>(2 * kLongest)>;
 
 void find_sources(const Chain& chunk, Sources& out) noexcept {
-  std::int64_t n = 1;  // elements that are known: the others repeat them elsewhere
-  const auto repeat = [&](std::int64_t times, std::int64_t valid, auto distance) {
-    for (std::int64_t v = 1; v < times; ++v) {
-      const std::int64_t more = distance(v);
+  std::int64_t n = 1, before = 1;  // elements that are known, and those of a cell of an end
+  out[0] = 0;
+  for (int k = 0; k < chunk.count; ++k) {
+    const Loop& loop = chunk.loops[static_cast<std::size_t>(k)];
+    const bool end = is_of_end(loop);
+    for (std::int64_t v = 1; v < loop.n; ++v) {
       std::int64_t* const to = out.data() + v * n;
       for (std::int64_t i = 0; i < n; ++i) {
         const std::int64_t from = out[static_cast<std::size_t>(i)];
-        to[i] = from >= 0 && v < valid ? from + more : -1;
+        to[i] = from >= 0 && (end || v < loop.valid) ? from + v * loop.is : -1;
       }
     }
-    n *= times;
-  };
-  out[0] = 0;
-  for (int k = 0; k < chunk.count;) {
-    const Loop* const digits = &chunk.loops[static_cast<std::size_t>(k)];
-    int count = 1;
-    if (is_of_end(*digits)) {
-      while (k + count < chunk.count && digits[count].dim == digits->dim) ++count;
-      repeat(digits->end, digits->valid, [&](std::int64_t cell) {
-        std::int64_t sum = 0;
-        for (int i = 0; i < count; ++i) sum += cell / digits[i].step % digits[i].n * digits[i].is;
-        return sum;
-      });
-    } else {
-      repeat(digits->n, digits->valid, [&](std::int64_t v) { return v * digits->is; });
+    n *= loop.n;
+    const bool last =
+        k + 1 == chunk.count || chunk.loops[static_cast<std::size_t>(k) + 1].dim != loop.dim;
+    if (end && last) {
+      n = before * loop.end;
+      std::fill(out.begin() + before * loop.valid, out.begin() + n, -1);
     }
-    k += count;
+    if (!end || last) before = n;
   }
 }
 
