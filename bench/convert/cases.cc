@@ -113,6 +113,21 @@ std::vector<Case> packings() {
   return out;
 }
 
+/// Channels that blocks do not divide, in tensors that the L2 holds.
+std::vector<Case> ends() {
+  constexpr std::pair<std::string_view, std::string_view> kPairs[] = {
+      {k4c, k8c},    {k4c, k16c},   {k8c, k16c},    {kImage, k8c},   {kImage, k16c}, {k4c, kNhwc},
+      {k4c, kImage}, {kImage, k4c}, {k16c, kImage}, {kNhwc, kImage}, {kImage, kNhwc}};
+  std::vector<Case> out;
+  for (const auto& [from, to] : kPairs) {
+    for (const std::int64_t c : {5, 10, 30}) {
+      for (const DType t : {DType::u8, DType::f32})
+        out.push_back({"end", from, to, image(1, c, 56, 56), t, t});
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::size_t Case::bytes() const {
@@ -126,6 +141,7 @@ std::vector<Case> cases(std::string_view set) {
   if (set == "sizes") return sizes();
   if (set == "ranks") return ranks();
   if (set == "packings") return packings();
+  if (set == "ends") return ends();
   return goals();
 }
 

@@ -26,7 +26,7 @@ struct Case {
   std::size_t bytes() const;
 };
 
-/// Named sets: "goals", "channels", "sizes", "ranks", "packings".
+/// Named sets: "goals", "channels", "sizes", "ranks", "packings", "ends".
 std::vector<Case> cases(std::string_view set);
 
 using Move = std::function<void(const void* src, void* dst)>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_convert [--set goals|channels|sizes|ranks|packings|all] [--threads N] [--cold] [--rounds N]
-//               [--passes N] [--filter TEXT] [--only CONTENDER] [--json FILE] [--no-check]
+// bench_convert [--set goals|channels|sizes|ranks|packings|ends|all] [--threads N] [--cold]
+//               [--rounds N] [--passes N] [--filter TEXT] [--only CONTENDER] [--json FILE]
+//               [--no-check]
 //               [--streams N] [--prefetch on|off] [--non-temporal on|off]: how transpositions walk
 //               memory, for this run
 //               [--from LAYOUT --to LAYOUT --shape SHAPE [--dtype T] [--to-dtype T]]: a case of
