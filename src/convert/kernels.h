@@ -312,13 +312,13 @@ struct ShuffleTable {
 
   int vector;   ///< bytes: 16 or 64
   int sources;  ///< windows of a step
+  int lane;     ///< bytes: 1; 4 where vectors have 64 bytes and elements are in words
   int vectors, steps;
   bool zeros;          ///< whether there are bytes from no step
   std::int64_t bytes;  ///< of a chunk
   std::int64_t reach;  ///< bytes of the source up to the end of the last window
 
-  /// Of a vector and a step: lanes of the windows, one after the other. Lanes are bytes; words of 4
-  /// bytes where vectors have 64 and elements are no narrower. Of one window, 128: zero.
+  /// Of a vector and a step: lanes of the windows, one after the other. Of one window, 128: zero.
   Byte* order_of(int v, int step) noexcept { return order + index(v, step) * vector; }
 
   const Byte* order_of(int v, int step) const noexcept { return order + index(v, step) * vector; }

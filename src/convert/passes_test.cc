@@ -165,7 +165,7 @@ Chain chunk_of(std::initializer_list<std::pair<std::int64_t, std::int64_t>> loop
 void expect_same_chunks(const Chain& chunk, int element, std::set<std::pair<int, int>>& seen) {
   ShuffleTable table;
   if (!make_shuffle(chunk, element, table)) return;
-  const auto run = conversion::kernels().shuffles_of(element).run_of(table.vectors, table.steps);
+  const auto run = conversion::kernels().shuffles_of(table.lane).run_of(table.vectors, table.steps);
   ASSERT_NE(run, nullptr);
   seen.insert({table.vectors, table.steps});
   constexpr std::int64_t kChunks = 5, kGap = 3;
@@ -198,6 +198,9 @@ TEST(ConvertPasses, ShufflesMoveChunksLikeElements) {
             expect_same_chunks(chunk_of({{far, distance * element}, {near, element}}, element),
                                element, seen);
             expect_same_chunks(chunk_of({{3, 1000}, {near, element}, {far, 9000}}, element),
+                               element, seen);
+            // Not in words.
+            expect_same_chunks(chunk_of({{near, element + 1}, {far, distance * element}}, element),
                                element, seen);
             if (HasFailure()) return;
           }

@@ -119,8 +119,7 @@ void find_sources(const Chain& chunk, Sources& out) noexcept {
 template <int E>
 bool find_windows(const std::int64_t* from, std::int64_t n, std::int64_t last, int v,
                   ShuffleTable& out) noexcept {
-  const bool words = E >= 4 && out.vector == kLine;
-  const std::int64_t lane = words ? 4 : 1;
+  const std::int64_t lane = out.lane;
   std::uint64_t left = 0;  // elements without a window
   for (std::int64_t i = 0; i < n; ++i) {
     left |= std::uint64_t{from[i] >= 0} << i;
@@ -145,11 +144,11 @@ bool find_windows(const std::int64_t* from, std::int64_t n, std::int64_t last, i
       left &= ~(std::uint64_t{1} << i);
       if (out.sources > 1) std::memset(taken + i * E, 0xff, E);
       const std::int64_t first = at + source * out.vector;
-      for (int k = 0; k < E; k += 4) {
+      for (int k = 0; k < E && lane == 4; k += 4) {
         const auto word = static_cast<std::uint32_t>(first + k) / 4;
-        if (words) std::memcpy(order + i * E + k, &word, 4);
+        std::memcpy(order + i * E + k, &word, 4);
       }
-      for (int k = 0; k < E && !words; ++k) order[i * E + k] = static_cast<Byte>(first + k);
+      for (int k = 0; k < E && lane == 1; ++k) order[i * E + k] = static_cast<Byte>(first + k);
     }
   }
   return true;
@@ -175,8 +174,15 @@ bool make_shuffle(const Chain& chunk, int element, ShuffleTable& out) noexcept {
   // there.
   std::int64_t end = bytes % kLine == 0 ? INT64_MAX : out.vector;
   find_sources(chunk, from);
-  for (std::int64_t i = 0; i < chunk.n; ++i)
-    end = std::max(end, from[static_cast<std::size_t>(i)] + element);
+  bool words = true;
+  for (std::int64_t i = 0; i < chunk.n; ++i) {
+    const std::int64_t at = from[static_cast<std::size_t>(i)];
+    end = std::max(end, at + element);
+    words &= at < 0 || at % 4 == 0;
+  }
+  // Elements of words that are not in words go by bytes, if there are such lines of them.
+  const bool lines = out.vector == kLine;
+  out.lane = lines && element >= 4 && (words || kernels().shuffles_of(1).vector != kLine) ? 4 : 1;
   out.vectors = static_cast<int>(ceil_div(bytes, out.vector));
   out.bytes = bytes;
   out.steps = 1;
@@ -220,7 +226,7 @@ bool set_shuffle(const Nest& nest, int scalar, Job& job) noexcept {
   made.back_is = back * part.is;
   made.back_os = back * part.os;
   made.kind = Kind::shuffle;
-  made.shuffle = kernels().shuffles_of(element).run_of(table.vectors, table.steps);
+  made.shuffle = kernels().shuffles_of(table.lane).run_of(table.vectors, table.steps);
   made.windows = table.vectors * table.steps * table.sources;
   // Chunks that follow each other in the destination, and of those the ones whose sources are near.
   for (Chain* const chain : {&made.a, &made.b}) {
