@@ -2,9 +2,12 @@
 // Axes whose last block is not whole, see NestPlan::join_ends.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "convert/test_util.h"
 
@@ -85,6 +88,44 @@ TEST(ConvertEnds, EveryPairOfBlocks) {
       }
     }
     conversion::use_instruction_set(0);
+  }
+}
+
+// Of an end too: its cells need not follow each other in the destination.
+TEST(ConvertEnds, DigitsInAnyOrder) {
+  Random random(14);
+  Options options;
+  options.least_of_stage = 1;
+  const auto same = [&](const char* from, const char* to, std::string_view shape, DType dtype) {
+    EXPECT_EQ(difference_of({from, to, shape_of(shape), dtype, dtype, {}, {}, {}}, options, random,
+                            nullptr),
+              "");
+  };
+  same("b/2%2 b%2 b/4 a", "a b/8 b%4 b/4%2", "a=9,b=13", DType::f32);
+  same("c%2 b/3 a c/2 b%3", "c/32 c%8 c/8%4 b/3 b%3 a", "a=1,b=2,c=131", DType::u8);
+  same("a b", "a/6 b a%3 a/3%2", "a=10,b=9", DType::f64);
+  for (int i = 0; i < 3000; ++i) {
+    const Shape shape("abc", {pick(random, {1, 2, 5, 9}), pick(random, {1, 5, 10, 13, 19, 33}),
+                              pick(random, {1, 3, 7, 17, 30, 67})});
+    const auto layout = [&] {
+      std::vector<std::string> digits;
+      for (const std::string axis : {"a", "b", "c"}) {
+        const std::int64_t cells = pick(random, {1, 2, 3, 4, 8, 16}),
+                           blocks = cells > 1 ? pick(random, {1, 2, 4}) : 1;
+        const std::string of = std::to_string(cells);
+        digits.push_back(cells > 1 ? axis + "/" + std::to_string(cells * blocks) : axis);
+        if (blocks > 1) digits.push_back(axis + "/" + of + "%" + std::to_string(blocks));
+        if (cells > 1) digits.push_back(axis + "%" + of);
+      }
+      std::shuffle(digits.begin(), digits.end(), random);
+      std::string out;
+      for (const std::string& digit : digits) out += (out.empty() ? "" : " ") + digit;
+      return out;
+    };
+    const DType dtype = std::array{DType::u8, DType::f16, DType::f32, DType::f64}[random() % 4];
+    ASSERT_EQ(difference_of({layout(), layout(), shape, dtype, dtype, {}, {}, {}}, options, random,
+                            nullptr),
+              "");
   }
 }
 

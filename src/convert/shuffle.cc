@@ -91,26 +91,31 @@ bool take_chunk(Pool& pool, int element, Chain& out, Chain& over, std::int64_t& 
 using Sources = std::array<std::int64_t, static_cast<std::size_t>(2 * kLongest)>;
 
 void find_sources(const Chain& chunk, Sources& out) noexcept {
+  Sources cells;                   // of an end, in which its digits may have any order
   std::int64_t n = 1, before = 1;  // elements that are known, and those of a cell of an end
   out[0] = 0;
   for (int k = 0; k < chunk.count; ++k) {
     const Loop& loop = chunk.loops[static_cast<std::size_t>(k)];
-    const bool end = is_of_end(loop);
+    const bool end = is_of_end(loop),
+               last = k + 1 == chunk.count ||
+                      chunk.loops[static_cast<std::size_t>(k) + 1].dim != loop.dim;
+    if (end && n == before) std::fill_n(cells.begin(), n, 0);
     for (std::int64_t v = 1; v < loop.n; ++v) {
-      std::int64_t* const to = out.data() + v * n;
       for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t from = out[static_cast<std::size_t>(i)];
-        to[i] = from >= 0 && (end || v < loop.valid) ? from + v * loop.is : -1;
+        const auto from = static_cast<std::size_t>(i), to = static_cast<std::size_t>(v * n + i);
+        const bool valid = out[from] >= 0 && (end || v < loop.valid);
+        out[to] = valid ? out[from] + v * loop.is : -1;
+        if (end) cells[to] = cells[from] + v * loop.step;
       }
     }
     n *= loop.n;
-    const bool last =
-        k + 1 == chunk.count || chunk.loops[static_cast<std::size_t>(k) + 1].dim != loop.dim;
-    if (end && last) {
-      n = before * loop.end;
-      std::fill(out.begin() + before * loop.valid, out.begin() + n, -1);
+    if (end && !last) continue;
+    if (end) n = before * loop.end;  // what digits count beyond is behind the others
+    for (std::int64_t i = 0; end && i < n; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (cells[at] >= loop.valid) out[at] = -1;
     }
-    if (!end || last) before = n;
+    before = n;
   }
 }
 
