@@ -90,6 +90,7 @@ bool take_chunk(Pool& pool, int element, Chain& out, Chain& over, std::int64_t& 
 /// end count to less than twice its cells.
 using Sources = std::array<std::int64_t, static_cast<std::size_t>(2 * kLongest)>;
 
+/// Loop by loop: what is known comes again with each iteration of the next one.
 void find_sources(const Chain& chunk, Sources& out) noexcept {
   Sources cells;                   // of an end, in which its digits may have any order
   std::int64_t n = 1, before = 1;  // elements that are known, and those of a cell of an end
