@@ -51,10 +51,11 @@ std::int64_t source_span(const Job& job) noexcept {
   return out;
 }
 
-/// Of a window of a shuffle that is as long as a line, many of which lie across two, and of a
-/// shorter one; of a line of windows more than there are to fill, where the L1 does not keep what
-/// it has beside. So many windows have tables that registers do not hold.
-constexpr double kWindowCost = 0.3, kPieceCost = 0.3, kWindowAgain = 0.15;
+/// Of a window of a shuffle, and of a line that windows have more than there are to fill, where the
+/// L1 does not keep the rest of what they read.
+constexpr double kWindowCost = 0.3, kWindowAgain = 0.15;
+
+/// Registers do not hold the tables of so many windows of whole lines.
 constexpr std::int64_t kManyWindows = 24;
 
 /// The same of what is read and of what is written.
