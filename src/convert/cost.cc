@@ -35,6 +35,9 @@ double cost_of_crowd(std::int64_t bytes, std::int64_t distance, std::int64_t n, 
   return crowd ? again * static_cast<double>(n) : 0;
 }
 
+/// The same of what is read and of what is written.
+constexpr double kReadAgain = 0.4, kWrittenAgain = 3;
+
 /// Bytes from the first that a job reads to the last.
 std::int64_t source_span(const Job& job) noexcept {
   std::int64_t out = 0;
@@ -57,9 +60,6 @@ constexpr double kWindowCost = 0.3, kWindowAgain = 0.15;
 
 /// Registers do not hold the tables of so many windows of whole lines.
 constexpr std::int64_t kManyWindows = 24;
-
-/// The same of what is read and of what is written.
-constexpr double kReadAgain = 0.4, kWrittenAgain = 3;
 
 /// Of na columns of nb rows.
 double cost_of_block(const Job& job, std::int64_t na, std::int64_t nb) noexcept {

@@ -2,11 +2,11 @@
 // Axes whose last block is not whole, see NestPlan::join_ends.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "convert/test_util.h"
@@ -117,10 +117,7 @@ TEST(ConvertEnds, DigitsInAnyOrder) {
         if (blocks > 1) digits.push_back(axis + "/" + of + "%" + std::to_string(blocks));
         if (cells > 1) digits.push_back(axis + "%" + of);
       }
-      std::shuffle(digits.begin(), digits.end(), random);
-      std::string out;
-      for (const std::string& digit : digits) out += (out.empty() ? "" : " ") + digit;
-      return out;
+      return layout_of(std::move(digits), random);
     };
     const DType dtype = std::array{DType::u8, DType::f16, DType::f32, DType::f64}[random() % 4];
     ASSERT_EQ(difference_of({layout(), layout(), shape, dtype, dtype, {}, {}, {}}, options, random,

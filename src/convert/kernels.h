@@ -308,7 +308,7 @@ struct CastMoves {
 /// steps, of which each has lanes from one or two windows of the source, as long as a vector.
 struct ShuffleTable {
   static constexpr int kMostBytes = 256;  ///< of a chunk
-  static constexpr int kMostSteps = 4, kMostSources = 2;
+  static constexpr int kMostSteps = 4;
 
   int vector;   ///< bytes: 16 or 64
   int sources;  ///< windows of a step

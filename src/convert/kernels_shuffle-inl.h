@@ -18,6 +18,23 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 
+/// Of step s and the piece b behind the first of some, for load_rows.
+struct OrdersOfPieces {
+  const ShuffleTable& table;
+  int first;
+
+  HWY_INLINE const Byte* at(int s, int b) const { return table.order_of(first + b, s); }
+};
+
+/// Likewise.
+template <int kB, int kSteps>
+struct WindowsOfPieces {
+  const Byte* src;
+  std::int64_t windows[kSteps][kB];
+
+  HWY_INLINE const Byte* at(int s, int b) const { return src + windows[s][b]; }
+};
+
 /// The same 16 * kB bytes of each of n chunks, in kSteps steps.
 template <int kB, int kSteps>
 HWY_INLINE void shuffle_pieces(const ShuffleRun& run, std::int64_t n, int v, const Byte* src,
@@ -26,32 +43,18 @@ HWY_INLINE void shuffle_pieces(const ShuffleRun& run, std::int64_t n, int v, con
   const ShuffleTable& table = *run.table;
   const std::int64_t is = run.is, os = run.os, rest = table.bytes - 16 * v;
   hn::Vec<TileTag<1, kB> > order[kSteps];
-  std::int64_t window[kSteps][kB];
+  WindowsOfPieces<kB, kSteps> from{src, {}};
   for (int s = 0; s < kSteps; ++s) {
-    const auto piece = [&](int b) HWY_ATTR {
-      window[s][b] = *table.windows_of(v + b, s);
-      return hn::Load(TileTag<1, 1>(), table.order_of(v + b, s));
-    };
-    if constexpr (kB == 2) {
-      const auto low = piece(0), high = piece(1);
-      order[s] = hn::Combine(d, high, low);
-    } else {
-      order[s] = piece(0);
-    }
+    order[s] = load_rows<1, kB>(OrdersOfPieces{table, v}, s);
+    for (int b = 0; b < kB; ++b) from.windows[s][b] = *table.windows_of(v + b, s);
   }
-  const auto load = [&](int s) HWY_ATTR {
-    const TileTag<1, 1> half;
-    if constexpr (kB == 2) {
-      return hn::Combine(d, hn::LoadU(half, src + window[s][1]),
-                         hn::LoadU(half, src + window[s][0]));
-    } else {
-      return hn::LoadU(half, src + window[s][0]);
-    }
+  const auto picked = [&](int s) HWY_ATTR {
+    return hn::TableLookupBytesOr0(load_rows<1, kB>(from, s), order[s]);
   };
-  for (std::int64_t i = 0; i < n; ++i, src += is, dst += os) {
-    auto out = hn::TableLookupBytesOr0(load(0), order[0]);
+  for (std::int64_t i = 0; i < n; ++i, from.src += is, dst += os) {
+    auto out = picked(0);
     HWY_UNROLL(3)
-    for (int s = 1; s < kSteps; ++s) out = hn::Or(out, hn::TableLookupBytesOr0(load(s), order[s]));
+    for (int s = 1; s < kSteps; ++s) out = hn::Or(out, picked(s));
     if (kB == 2 || rest >= 16) {
       hn::StoreU(out, d, dst + 16 * v);
     } else if constexpr (kB == 1) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "convert/shuffle.h"
@@ -99,10 +100,7 @@ TEST(ConvertPasses, AnyOrderOfDigits) {
         digits.push_back(block == 1 ? name : name + "/" + of);
         if (block > 1) digits.push_back(name + "%" + of);
       }
-      std::shuffle(digits.begin(), digits.end(), random);
-      std::string out;
-      for (const std::string& digit : digits) out += (out.empty() ? "" : " ") + digit;
-      return out;
+      return layout_of(std::move(digits), random);
     };
     const DType dtype = std::array{DType::u8, DType::f16, DType::f32, DType::f64}[random() % 4];
     const Case c{any_layout(), any_layout(), shape, dtype, dtype, {}, {}, {}};

@@ -26,6 +26,14 @@ inline std::int64_t pick(Random& random, std::initializer_list<std::int64_t> lis
   return *(list.begin() + std::uniform_int_distribution<std::size_t>(0, list.size() - 1)(random));
 }
 
+/// A layout of these digits, in any order.
+inline std::string layout_of(std::vector<std::string> digits, Random& random) {
+  std::shuffle(digits.begin(), digits.end(), random);
+  std::string out;
+  for (const std::string& digit : digits) out += (out.empty() ? "" : " ") + digit;
+  return out;
+}
+
 /// Random scalars; for real dtypes also infinities, NaN, halves and subnormals.
 inline void fill_random(DType dtype, std::span<unsigned char> bytes, Random& random) {
   for (auto& b : bytes) b = static_cast<unsigned char>(random());
