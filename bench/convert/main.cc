@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_convert [--set goals|channels|sizes|ranks|packings|ends|all] [--threads N] [--cold]
-//               [--rounds N] [--passes N] [--filter TEXT] [--only CONTENDER] [--json FILE]
-//               [--no-check]
-//               [--streams N] [--prefetch on|off] [--non-temporal on|off]: how transpositions walk
-//               memory, for this run
-//               [--from LAYOUT --to LAYOUT --shape SHAPE [--dtype T] [--to-dtype T]]: a case of
-//               one's own
+// Times conversions against memcpy of the same bytes, and against others.
+//
 // "all" are the first four sets, which the figures of docs/conversion.md are of. Prints, for each
 // case, the time of memcpy for the same bytes and what fraction of its speed each contender
 // reaches, each at its best; every contender's result is checked before it is timed. All cases are
 // measured in several passes, so that no second of another program's work decides a case.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -26,84 +21,6 @@
 
 namespace stowage::bench {
 namespace {
-
-struct Arguments {
-  std::string set = "goals", filter, only, json, from, to, shape, dtype = "f32", to_dtype;
-  bool check = true;
-  int passes = 3;
-  Settings settings;
-  ConversionTuning tuning = conversion_tuning();
-};
-
-Arguments parse(int argc, char** argv) {
-  Arguments a;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view key = argv[i];
-    const auto value = [&]() -> const char* {
-      if (i + 1 >= argc) throw Error(ErrorCode::usage, std::string(key) + " needs a value");
-      return argv[++i];
-    };
-    if (key == "--set") {
-      a.set = value();
-    } else if (key == "--filter") {
-      a.filter = value();
-    } else if (key == "--only") {
-      a.only = value();
-    } else if (key == "--from") {
-      a.from = value();
-    } else if (key == "--to") {
-      a.to = value();
-    } else if (key == "--shape") {
-      a.shape = value();
-    } else if (key == "--dtype") {
-      a.dtype = value();
-    } else if (key == "--to-dtype") {
-      a.to_dtype = value();
-    } else if (key == "--json") {
-      a.json = value();
-    } else if (key == "--threads") {
-      a.settings.threads = std::atoi(value());
-    } else if (key == "--rounds") {
-      a.settings.rounds = std::max(1, std::atoi(value()));
-    } else if (key == "--passes") {
-      a.passes = std::max(1, std::atoi(value()));
-    } else if (key == "--streams") {
-      a.tuning.streams = std::atoi(value());
-    } else if (key == "--prefetch") {
-      a.tuning.prefetch_for_write = std::string_view(value()) == "on";
-    } else if (key == "--non-temporal") {
-      a.tuning.non_temporal = std::string_view(value()) == "on";
-    } else if (key == "--cold") {
-      a.settings.cold = true;
-    } else if (key == "--no-check") {
-      a.check = false;
-    } else {
-      throw Error(ErrorCode::usage, "unknown option " + std::string(key));
-    }
-  }
-  return a;
-}
-
-std::string machine() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
-
-/// Microseconds to compile the conversion, at best.
-double compile_us(const Case& c) {
-  const Mapping src = c.source(), dst = c.destination();
-  double best = 1e30;
-  for (int i = 0; i < 200; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    const Conversion move(c.src, src, c.dst, dst);
-    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, took.count());
-  }
-  return best;
-}
 
 struct Contender {
   std::string_view name;
@@ -133,6 +50,72 @@ constexpr Contender kContenders[] = {
     {"bare copy", make_bare_copy, false, true},
     {"bare walk", make_bare_walk, false, true},
 };
+
+std::vector<std::string> names_of_contenders() {
+  std::vector<std::string> out;
+  for (const Contender& x : kContenders) out.emplace_back(x.name);
+  return out;
+}
+
+struct Arguments {
+  std::string set = "goals", filter, only, json, from, to, shape, dtype = "f32", to_dtype;
+  bool check = true;
+  int passes = 3;
+  Settings settings;
+  ConversionTuning tuning = conversion_tuning();
+};
+
+Arguments parse(CLI::App& app, int argc, char** argv) {
+  Arguments a;
+  app.option_defaults()->always_capture_default();
+  app.add_option("--set", a.set, "Which cases; all: the first four sets, whose figures are quoted")
+      ->check(CLI::IsMember({"goals", "channels", "sizes", "ranks", "packings", "ends", "all"}));
+  app.add_option("--filter", a.filter, "Cases whose names have this text");
+  app.add_option("--only", a.only, "One contender, beside memcpy")
+      ->check(CLI::IsMember(names_of_contenders()));
+  CLI::Option* const shape = app.add_option("--shape", a.shape, "A case of your own: its shape");
+  for (auto& [name, value, help] : {std::tuple{"--from", &a.from, "Its source layout"},
+                                    std::tuple{"--to", &a.to, "Its destination layout"}}) {
+    CLI::Option* const layout = app.add_option(name, *value, help)->needs(shape);
+    shape->needs(layout);
+  }
+  app.add_option("--dtype", a.dtype, "Its type")->needs(shape);
+  app.add_option("--to-dtype", a.to_dtype, "What that is cast to")->needs(shape);
+  app.add_option("--threads", a.settings.threads, "Threads of each contender");
+  app.add_option("--rounds", a.settings.rounds, "Rounds of a pass, in turns")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--passes", a.passes, "Passes over all cases")->check(CLI::PositiveNumber);
+  app.add_flag("--cold", a.settings.cold, "Flush both buffers before each call");
+  app.add_flag("--no-check{false}", a.check, "Time results that have not been checked");
+  app.add_option("--streams", a.tuning.streams, "Streams that the prefetchers follow; 0: all");
+  app.add_option("--prefetch", a.tuning.prefetch_for_write, "Prefetch for write, on or off");
+  app.add_option("--non-temporal", a.tuning.non_temporal,
+                 "Non-temporal stores beyond L2, on or off");
+  app.add_option("--json", a.json, "Write the figures to this file");
+  app.parse(argc, argv);
+  return a;
+}
+
+std::string machine() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+/// Microseconds to compile the conversion, at best.
+double compile_us(const Case& c) {
+  const Mapping src = c.source(), dst = c.destination();
+  double best = 1e30;
+  for (int i = 0; i < 200; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Conversion move(c.src, src, c.dst, dst);
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    best = std::min(best, took.count());
+  }
+  return best;
+}
 
 /// memcpy and those that were asked for; without a move where one cannot do the case or does it
 /// wrong.
@@ -228,9 +211,15 @@ std::vector<Case> cases_of(const Arguments& args) {
   return out;
 }
 
-int run(int argc, char** argv) {
-  const Arguments args = parse(argc, argv);
+std::ofstream open(const std::string& file, std::ios::openmode mode) {
+  std::ofstream out(file, mode);
+  if (!out) throw Error(ErrorCode::bad_input, "cannot write " + file);
+  return out;
+}
+
+int run(const Arguments& args) {
   ThreadPool pool(args.settings.threads);
+  if (!args.json.empty()) open(args.json, std::ios::app);  // before minutes have been spent
   set_conversion_tuning(args.tuning);
   const Caches& caches = host_caches();
   nlohmann::json report = {{"machine", machine()},
@@ -258,7 +247,7 @@ int run(int argc, char** argv) {
       if (pass + 1 == args.passes) report["cases"].push_back(report_case(all[i], entries[i]));
     }
   }
-  if (!args.json.empty()) std::ofstream(args.json) << report.dump(1) << "\n";
+  if (!args.json.empty()) open(args.json, std::ios::trunc) << report.dump(1) << "\n";
   return 0;
 }
 
@@ -266,8 +255,13 @@ int run(int argc, char** argv) {
 }  // namespace stowage::bench
 
 int main(int argc, char** argv) {
+  CLI::App app("Conversions against memcpy of the same bytes, and against other engines.",
+               "bench_convert");
   try {
-    return stowage::bench::run(argc, argv);
+    return stowage::bench::run(stowage::bench::parse(app, argc, argv));
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    return code == 0 ? 0 : static_cast<int>(stowage::ErrorCode::usage);
   } catch (const stowage::Error& e) {
     std::fprintf(stderr, "bench_convert: %s\n", e.what());
     return static_cast<int>(e.code());
