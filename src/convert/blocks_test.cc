@@ -338,6 +338,7 @@ TEST(Convert, RandomTailsInEveryOrder) {
 TEST(Convert, ShortRunsToPlacesThatCrowdAreNotMovedAcross) {
   Options options;
   options.tuning.caches = Caches{};
+  options.tuning.prefetch_for_write = false;
   const auto kernel = [&](std::string_view shape) {
     const Case c{"n h w c", "n c/8 h w c%8", shape_of(shape), DType::f32, DType::f32, {}, {}, {}};
     return Program(c.src, c.mapping(c.from, c.src), c.dst, c.mapping(c.to, c.dst), {}, options)
@@ -345,6 +346,44 @@ TEST(Convert, ShortRunsToPlacesThatCrowdAreNotMovedAcross) {
   };
   EXPECT_EQ(kernel("n=1,c=128,h=30,w=30"), "copy across");
   EXPECT_NE(kernel("n=1,c=256,h=32,w=32"), "copy across");
+}
+
+// Where it is prefetched: runs that lines cut, and half lines of many places in one set of the L1.
+TEST(Convert, RunsFollowTheDestination) {
+  Options options;
+  options.tuning.caches = Caches{};
+  options.tuning.prefetch_for_write = true;
+  const auto follows = [&](const char* from, const char* to, std::string_view shape) {
+    const Case c{from, to, shape_of(shape), DType::f32, DType::f32, {}, {}, {}};
+    return Program(c.src, c.mapping(c.from, c.src), c.dst, c.mapping(c.to, c.dst), {}, options)
+               .explain()
+               .find("follow each other in the destination") != std::string::npos;
+  };
+  EXPECT_TRUE(follows("n c h w", "n h c w", "n=1,c=256,h=10,w=10"));
+  EXPECT_TRUE(follows("n c/4 h w c%4", "n h c/4 w c%4", "n=1,c=64,h=14,w=14"));
+  EXPECT_TRUE(follows("n h w c", "n c/8 h w c%8", "n=1,c=256,h=32,w=32"));
+  EXPECT_FALSE(follows("n h w c", "n c/8 h w c%8", "n=1,c=128,h=30,w=30"));
+  EXPECT_FALSE(follows("n h w c", "n c/16 h w c%16", "n=1,c=512,h=32,w=32"));
+  EXPECT_FALSE(follows("n c h w", "n h c w", "n=1,c=257,h=10,w=10"));  // no part of 257 is short
+}
+
+// Up to three lines; short ones are written over the next run.
+TEST(Convert, RunsOfEveryLength) {
+  constexpr std::pair<std::int64_t, std::int64_t> kRows[] = {
+      {2, 9}, {9, 2}, {40, 13}, {131, 3}, {1, 17}};
+  Random random(41);
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    conversion::use_instruction_set(target);
+    for (std::int64_t run = 1; run <= 192; run += run < 72 ? 1 : 7) {
+      for (const auto& [a, b] : kRows) {
+        Options options;
+        options.tuning.prefetch_for_write = (run + a) % 2 == 0;
+        const Case c{"a b c", "b a c", Shape("abc", {a, b, run}), DType::u8, DType::u8, {}, {}, {}};
+        ASSERT_EQ(difference_of(c, options, random, nullptr), "") << run;
+      }
+    }
+  }
+  conversion::use_instruction_set(0);
 }
 
 // Far rows whose lines fall into few sets of the L2, and pixels of a few channels that begin within

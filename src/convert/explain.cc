@@ -98,6 +98,11 @@ std::string Program::explain_moves(const Job& job, bool cast) const {
                     ? ", in scattered steps, for the L2 cache holds all"
                     : "");
   }
+  if (!transposed && job.across.n > 1) {
+    const bool in_order = job.across.os == job.a.block * job.dst_bytes;
+    out += text("; of each row ", job.across.n, " runs that follow each other in the ",
+                in_order ? "destination" : "source");
+  }
   if (job.non_temporal && job.walk != Walk::pieces)
     out += "; stores that fill whole lines bypass the caches";
   if (cast && job.move != UnitMove::none) out += "; cast and moved in one step";

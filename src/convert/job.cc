@@ -9,24 +9,15 @@
 #include "convert/cast_move.h"
 #include "convert/kernels.h"
 #include "convert/pool.h"
+#include "convert/runs.h"
 #include "convert/walk.h"
 
 namespace stowage::conversion {
 namespace {
 
-/// A piece of a run.
-constexpr std::int64_t kRunBytes = 16384;
-
-/// Fewer rows are not worth a unit.
-constexpr std::int64_t kLeastRows = 8;
-
-bool can_grow(const Chain& chain) noexcept {
-  return chain.count > 0 && chain.count < static_cast<int>(chain.loops.size());
-}
-
 /// Takes the loops that continue the chain in the source until `bytes` are contiguous.
 void grow_source(Chain& chain, Pool& pool, int element, std::int64_t bytes) noexcept {
-  while (can_grow(chain) && chain.valid == chain.n && chain.n * element < bytes) {
+  while (chain.can_grow() && chain.valid == chain.n && chain.n * element < bytes) {
     const int i = pool.find_source(chain.n * element);
     if (i < 0) return;
     append(chain, pool.take(i));
@@ -34,87 +25,11 @@ void grow_source(Chain& chain, Pool& pool, int element, std::int64_t bytes) noex
 }
 
 void grow_destination(Chain& chain, Pool& pool, int element, std::int64_t bytes) noexcept {
-  while (can_grow(chain) && chain.n * element < bytes) {
+  while (chain.can_grow() && chain.n * element < bytes) {
     const int i = pool.find_destination(chain.n * element);
     if (i < 0) return;
     append(chain, pool.take(i));
   }
-}
-
-/// Runs that one side keeps together and the other does not: both loops are walked at once, the
-/// shorter one inside, while the lines that they share are near.
-void choose_across(Job& job, Pool& pool, const Caches& caches) noexcept {
-  const std::int64_t run = job.a.n * job.dst_bytes;
-  const int read = pool.find_source(job.a.n * job.src_bytes), written = pool.find_destination(run);
-  const bool both = read >= 0 && written >= 0 && read != written;
-  const int across = both ? (pool.loops[read].n < pool.loops[written].n ? read : written)
-                          : std::max(read, written);
-  if (across < 0 || job.a.valid != job.a.n || run * pool.loops[across].n > kMostBytes / kLeastRows)
-    return;
-  // Parts of lines of so many places that the L1 holds none of them until its next part is written.
-  const Loop& loop = pool.loops[across];
-  if (run < kLine && across != written && crowds(caches.l1_span(), caches.l1_ways, loop.os, loop.n))
-    return;
-  // Zeros behind the runs of a row are one run.
-  if (pool.loops[across].valid != pool.loops[across].n && across != written) return;
-  int rows = both ? read + written - across : 0;
-  while (rows < pool.count && (rows == across || pool.loops[rows].dim >= 0)) ++rows;
-  if (rows == pool.count || pool.loops[rows].n < kLeastRows) return;
-  append(job.b, pool.loops[rows]);
-  job.across = pool.loops[across];
-  pool.take(std::max(rows, across));
-  pool.take(std::min(rows, across));
-}
-
-std::int64_t bytes_of(const Job& job, const Pool& pool) noexcept {
-  std::int64_t all = job.dst_bytes;
-  for (int i = 0; i < pool.count; ++i) all *= pool.loops[i].n;
-  return all;
-}
-
-/// Rows of runs that are cast together: the most of the same parameters; those that follow each
-/// other in the destination where the others crowd. The first loop where there are none.
-int find_rows_of_cast(const Job& job, const Pool& pool) noexcept {
-  // Fewer dense rows are not worth a call; lines at multiples of the distance share eight sets of
-  // L1.
-  constexpr std::int64_t kFew = 64, kCrowding = 512;
-  int best = -1, dense = -1;
-  for (int i = 0; i < pool.count; ++i) {
-    const Loop& loop = pool.loops[i];
-    if (loop.dim >= 0 || loop.ps != 0) continue;
-    if (loop.os == job.a.n * job.dst_bytes && loop.n >= kFew) dense = i;
-    if (best < 0 || loop.n > pool.loops[best].n) best = i;
-  }
-  if (best < 0) return 0;
-  return pool.loops[best].os % kCrowding == 0 && dense >= 0 ? dense : best;
-}
-
-void choose_copy(Job& job, Pool& pool, int run, bool cast, bool cast_runs, bool alone,
-                 const Caches& caches) noexcept {
-  const std::int64_t all = bytes_of(job, pool);
-  job.kind = Kind::copy;
-  if (run >= 0) append(job.a, pool.take(run));
-  while (can_grow(job.a) && job.a.valid == job.a.n) {
-    const int i = pool.find_destination(job.a.n * job.dst_bytes);
-    if (i < 0) break;
-    // Zeros behind a run; or only the parameters of a cast differ.
-    if (pool.loops[i].valid > 1 && (!cast || pool.loops[i].is != job.a.n * job.src_bytes)) break;
-    append(job.a, pool.take(i));
-  }
-  const bool runs = !cast || (cast_runs && has_short_runs(job));
-  if (runs && !job.fill) choose_across(job, pool, caches);
-  const int rows = cast ? find_rows_of_cast(job, pool) : 0;
-  if (job.b.count == 0 && rows < pool.count && pool.loops[rows].dim < 0)
-    append(job.b, pool.take(rows));
-  const bool maps = cast && !same_parameters(job.a);
-  job.a.block =
-      std::min(job.a.n, maps ? kMaxBlock : kRunBytes / std::max(job.src_bytes, job.dst_bytes));
-  if (maps && job.a.count > 1 && job.a.loops[0].n <= kMaxBlock) {  // keep the period of parameters
-    job.a.block = std::min(job.a.n, whole_runs(job.a.loops[0].n));
-  }
-  const std::int64_t row = std::max<std::int64_t>(job.a.block * job.dst_bytes * job.across.n, 1);
-  const std::int64_t most = cast || !alone ? kRunBytes : most_of_streams(all);
-  job.b.block = std::clamp<std::int64_t>(most / row, 1, job.b.n);
 }
 
 bool dense_rows(const Job& job) noexcept {
@@ -321,7 +236,7 @@ bool choose_join_of_several(Job& job, Pool& pool, const CastMoves& moves,
             ib = rest.find_destination(n * job.dst_bytes);
   if (ia < 0 || ib < 0 || ia == ib) return false;
   const Job before = job;
-  const std::int64_t all = bytes_of(job, pool);
+  const std::int64_t all = job.dst_bytes * pool.iterations();
   job.src_bytes *= n;
   job.dst_bytes *= n;
   begin_transpose(job, rest, ia, ib, joins);
@@ -337,7 +252,7 @@ bool choose_join_of_several(Job& job, Pool& pool, const CastMoves& moves,
 void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
                       const JoinKernelsByRows& joins, Bypass bypass,
                       const Tuning& tuning) noexcept {
-  const std::int64_t all = bytes_of(job, pool);
+  const std::int64_t all = job.dst_bytes * pool.iterations();
   begin_transpose(job, pool, ia, ib, joins);
   if (job.move != UnitMove::none) return choose_join(job, pool, all, tuning);
   if (choose_parts_of_rows(job, pool, all, cast, tuning) ||
@@ -368,7 +283,7 @@ void leave_no_sliver(const Job& job, Chain& chain, std::int64_t tile) noexcept {
 
 /// A kernel that casts and moves at once, if there is one for this job.
 void choose_cast_move(Job& job, Pool& pool, const CastMoves& moves) noexcept {
-  const std::int64_t all = bytes_of(job, pool) * job.a.n * job.b.n;
+  const std::int64_t all = job.dst_bytes * pool.iterations() * job.a.n * job.b.n;
   job.move = find_cast_move(job, moves);
   if (job.move == UnitMove::none) return;
   if (job.move == UnitMove::transpose) {
@@ -417,7 +332,7 @@ void choose_kind(Job& job, Pool& pool, bool alone, bool cast, const CastMoves& m
   const bool lone =
       ib >= 0 && !cast && pool.loops[ib].valid == 1 && pool.loops[ib].n * job.dst_bytes >= 16;
   if (job.fill || !linear || lone || (ia >= 0 && ia == ib)) {
-    choose_copy(job, pool, ib, cast && !job.fill, moves.runs != nullptr, alone, tuning.caches);
+    choose_copy(job, pool, ib, cast && !job.fill, moves.runs != nullptr, alone, tuning);
   } else if (ib >= 0 &&
              (ia >= 0 || (!cast && pool.loops[ib].valid == pool.loops[ib].n &&
                           columns_with_gaps(job.src_bytes, 1, pool.loops[ib], tuning) > 0))) {
@@ -564,7 +479,7 @@ void choose_runs(Job& job, const Loop& run, const Loop& rows, const Pool& pool) 
   job.a.block = job.a.n;
   const std::int64_t row = run.n * job.dst_bytes * job.across.n;
   job.b.block = std::clamp<std::int64_t>(
-      most_of_streams(bytes_of(job, pool) * rows.n * run.n) / row, 1, rows.n);
+      most_of_streams(job.dst_bytes * pool.iterations() * rows.n * run.n) / row, 1, rows.n);
   choose_copy_kernel(job);
   order_steps(job, pool);
 }

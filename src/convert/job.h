@@ -18,6 +18,9 @@ struct Chain {
   std::int64_t n = 1;      ///< product of the loops
   std::int64_t valid = 1;  ///< iterations with a source, where they are the first ones
   std::int64_t block = 1;  ///< iterations of one unit
+
+  /// Whether there is something to go on with, and room for another loop.
+  bool can_grow() const noexcept { return count > 0 && count < static_cast<int>(loops.size()); }
 };
 
 enum class Kind : std::uint8_t {

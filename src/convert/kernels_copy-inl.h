@@ -88,52 +88,125 @@ HWY_INLINE void copy_short_switch(const CopyBlock& c, std::integer_sequence<int,
 
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 
-/// Runs longer than 32 bytes in vectors, the last of which overlaps the one before.
-void copy_vectors(const CopyBlock& c) {
+/// What is prefetched for write while runs are copied.
+enum class Ahead {
+  none,
+  ends,   ///< the first and the last line of a run further on
+  lines,  ///< each line, where runs are long or follow each other
+};
+
+/// How far, where runs follow each other in the destination.
+constexpr std::int64_t kAheadOfDense = 512;
+
+/// One run in vectors, the last of which overlaps the one before; `ahead` of its place are those of
+/// the lines that are prefetched.
+template <Ahead kAhead, class D>
+HWY_INLINE void copy_run(D d, const Byte* from, Byte* to, std::int64_t run, std::int64_t ahead) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  if (kAhead == Ahead::ends) {
+    prefetch_for_write(to + ahead);
+    if (run > lanes) prefetch_for_write(to + ahead + run - 1);
+  }
+  std::int64_t i = 0;
+  for (; i + lanes < run; i += lanes) {
+    if (kAhead == Ahead::lines) prefetch_for_write(to + ahead + i);
+    hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  }
+  if (kAhead == Ahead::lines) prefetch_for_write(to + ahead + run - lanes);
+  hn::StoreU(hn::LoadU(d, from + run - lanes), d, to + run - lanes);
+}
+
+/// Runs longer than 32 bytes in vectors.
+template <Ahead kAhead>
+void copy_vectors_as(const CopyBlock& c, std::int64_t ahead) {
   const hn::ScalableTag<Byte> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  constexpr std::int64_t kFewLines = 256;  // bytes of a run whose first and last line stand for all
-  const std::int64_t rows = c.rows, is = c.is, os = c.os, run = c.run,
-                     ahead = (run <= kFewLines ? 8 : 3) * os;  // bytes may alias c
-  const bool asked = c.tuning->prefetch_for_write, each = asked && run > kFewLines;
+  const hn::Half<decltype(d)> half;
+  const std::int64_t rows = c.rows, is = c.is, os = c.os, run = c.run;  // bytes may alias c
+  const bool halves = run < static_cast<std::int64_t>(hn::Lanes(d));
   const Byte* from = c.src;
   Byte* to = c.dst;
-  if (run < lanes) {  // two halves
-    const hn::Half<decltype(d)> half;
-    const std::int64_t last = run - static_cast<std::int64_t>(hn::Lanes(half));
-    for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
-      if (asked) {
-        prefetch_for_write(to + ahead);
-        prefetch_for_write(to + ahead + run - 1);
-      }
-      const auto x = hn::LoadU(half, from), y = hn::LoadU(half, from + last);
-      hn::StoreU(x, half, to);
-      hn::StoreU(y, half, to + last);
-    }
-    return;
-  }
   for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
-    std::int64_t i = 0;
-    if (asked && !each) {
-      prefetch_for_write(to + ahead);
-      prefetch_for_write(to + ahead + run - 1);
-    }
-    for (; i + lanes < run; i += lanes) {
-      if (each) prefetch_for_write(to + ahead + i);
-      hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-    }
-    hn::StoreU(hn::LoadU(d, from + run - lanes), d, to + run - lanes);
+    halves ? copy_run<kAhead>(half, from, to, run, ahead)
+           : copy_run<kAhead>(d, from, to, run, ahead);
   }
+}
+
+void copy_vectors(const CopyBlock& c) {
+  constexpr std::int64_t kFewLines = 256;  // bytes of a run whose first and last line stand for all
+  if (!c.tuning->prefetch_for_write) return copy_vectors_as<Ahead::none>(c, 0);
+  if (c.os == c.run) return copy_vectors_as<Ahead::lines>(c, kAheadOfDense);
+  c.run <= kFewLines ? copy_vectors_as<Ahead::ends>(c, 8 * c.os)
+                     : copy_vectors_as<Ahead::lines>(c, 3 * c.os);
+}
+
+/// The block without its first rows. Made when they are done: a copy of what has just been written
+/// word by word waits until it has left for the cache.
+inline CopyBlock rows_from(const CopyBlock& c, std::int64_t row) {
+  CopyBlock rest = c;
+  rest.src += row * c.is;
+  rest.dst += row * c.os;
+  rest.rows -= row;
+  return rest;
+}
+
+/// How many rows may be read for `reach` bytes each without passing the end of the source.
+inline std::int64_t rows_with_room(const CopyBlock& c, std::int64_t reach) {
+  const std::int64_t room = c.src_end - c.src - reach;
+  if (c.is < 0 || room < 0) return 0;
+  return c.is == 0 ? c.rows : std::min(c.rows, room / c.is + 1);
+}
+
+/// Bytes whose number the compiler knows, in as wide vectors as there are.
+template <int kBytes>
+HWY_INLINE void copy_bytes(const Byte* from, Byte* to) {
+  constexpr int kVector = std::min(kBytes, 16 * kBlocks);
+  const hn::FixedTag<Byte, kVector> d;
+  for (int i = 0; i < kBytes; i += kVector) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+}
+
+/// One run of half of kWide bytes to all of them, as it is.
+template <int kWide>
+HWY_INLINE void copy_exactly(const Byte* from, Byte* to, std::int64_t run) {
+  copy_bytes<kWide / 2>(from, to);
+  copy_bytes<kWide / 2>(from + run - kWide / 2, to + run - kWide / 2);
+}
+
+/// Several short runs of each row that follow each other in the destination, of more than half of
+/// kWide bytes: all of those are moved, and the next run is written over those behind its own.
+template <int kWide, bool kAhead>
+void copy_over_as(const CopyBlock& c) {
+  const std::int64_t is = c.is, os = c.os, n = c.across, run = c.run,
+                     step = c.across_is;  // bytes may alias c
+  const std::int64_t reach = std::max<std::int64_t>(step, 0) * (n - 1) + kWide,
+                     safe = rows_with_room(c, reach);
+  const Byte* from = c.src;
+  Byte* to = c.dst;
+  for (std::int64_t r = 0; r < safe; ++r, from += is, to += os) {
+    const Byte* x = from;
+    Byte* y = to;
+    HWY_UNROLL(4)
+    for (std::int64_t k = 1; k < n; ++k, x += step, y += run) {
+      if (kAhead) prefetch_for_write(y + kAheadOfDense);
+      copy_bytes<kWide>(x, y);
+    }
+    copy_exactly<kWide>(x, y, run);
+  }
+  for (std::int64_t r = safe; r < c.rows; ++r, from += is, to += os) {
+    for (std::int64_t k = 0; k < n; ++k) copy_exactly<kWide>(from + k * step, to + k * run, run);
+  }
+}
+
+template <int kWide>
+void copy_over(const CopyBlock& c) {
+  c.tuning->prefetch_for_write ? copy_over_as<kWide, true>(c) : copy_over_as<kWide, false>(c);
 }
 
 /// Several runs of each row, of 32 bytes or more; kRun and kAcross are 0 where only the block
 /// knows.
-template <int kRun, int kAcross, bool kAhead>
-void copy_across_as(const CopyBlock& c) {
+template <int kRun, int kAcross, Ahead kAhead>
+void copy_across_as(const CopyBlock& c, std::int64_t ahead) {
   using D = std::conditional_t<kRun == 32, hn::FixedTag<Byte, kBlocks == 1 ? 16 : 32>,
                                hn::FixedTag<Byte, 16 * kBlocks> >;
-  const D d;
-  constexpr std::int64_t kLanes = D::kPrivateN;
   const std::int64_t rows = c.rows, is = c.is, os = c.os, n = kAcross > 0 ? kAcross : c.across,
                      step_is = c.across_is, step_os = c.across_os,
                      run = kRun > 0 ? kRun : c.run;  // bytes may alias c
@@ -142,13 +215,8 @@ void copy_across_as(const CopyBlock& c) {
   for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
     const Byte* x = from;
     Byte* y = to;
-    for (std::int64_t k = 0; k < n; ++k, x += step_is, y += step_os) {
-      if (kAhead) prefetch_for_write(y + 4 * os);
-      if (kAhead && kRun != 32) prefetch_for_write(y + 4 * os + run - 1);
-      std::int64_t i = 0;
-      for (; i + kLanes < run; i += kLanes) hn::StoreU(hn::LoadU(d, x + i), d, y + i);
-      hn::StoreU(hn::LoadU(d, x + run - kLanes), d, y + run - kLanes);
-    }
+    for (std::int64_t k = 0; k < n; ++k, x += step_is, y += step_os)
+      copy_run<kAhead>(D(), x, y, run, ahead);
   }
 }
 
@@ -170,18 +238,11 @@ void copy_across(const CopyBlock& c) {
   if (kRun == 32 && kAcross == 2 && c.across_os == 32 && c.tuning->loads_pieces())
     return copy_two_halves(c);
 #endif
-  c.tuning->prefetch_for_write ? copy_across_as<kRun, kAcross, true>(c)
-                               : copy_across_as<kRun, kAcross, false>(c);
-}
-
-/// The block without its first rows. Made when they are done: a copy of what has just been written
-/// word by word waits until it has left for the cache.
-inline CopyBlock rows_from(const CopyBlock& c, std::int64_t row) {
-  CopyBlock rest = c;
-  rest.src += row * c.is;
-  rest.dst += row * c.os;
-  rest.rows -= row;
-  return rest;
+  if (!c.tuning->prefetch_for_write) return copy_across_as<kRun, kAcross, Ahead::none>(c, 0);
+  const std::int64_t row = c.across * c.run;
+  const bool dense = c.across_os == c.run && (c.os == row || row >= 2 * kAheadOfDense);
+  dense ? copy_across_as<kRun, kAcross, Ahead::lines>(c, kAheadOfDense)
+                      : copy_across_as<kRun, kAcross, Ahead::ends>(c, 4 * c.os);
 }
 
 /// `rows` short runs that end in zeros, kPieces of 16 bytes each, of which kValid have a source. A
@@ -296,13 +357,6 @@ void copy_masked(const CopyBlock& c) {
   }
 }
 #endif
-
-/// How many rows may be read for `reach` bytes each without passing the end of the source.
-inline std::int64_t rows_with_room(const CopyBlock& c, std::int64_t reach) {
-  const std::int64_t room = c.src_end - c.src - reach;
-  if (c.is < 0 || room < 0) return 0;
-  return c.is == 0 ? c.rows : std::min(c.rows, room / c.is + 1);
-}
 
 /// Runs of one word that end in zeros. A row is read past its valid bytes, the source is not.
 template <class Word>

@@ -369,6 +369,7 @@ std::span<const TransposeKernel> narrow_rows() {
 inline bool whole_across(const CopyBlock& c) { return c.across > 1 && c.valid == c.run; }
 
 void copy_each_across(const CopyBlock& c);
+void copy_short_across(const CopyBlock& c);
 
 inline constexpr bool kCopiesRagged = HWY_TARGET <= HWY_AVX3;
 
@@ -384,6 +385,8 @@ inline constexpr CopyKernel kCopies[] = {
      copy_across<32, 0>},
     {"copy across", [](const CopyBlock& c) { return whole_across(c) && c.run == 64; },
      copy_across<64, 0>},
+    {"copy across", [](const CopyBlock& c) { return whole_across(c) && c.run > 4 && c.run < 64; },
+     copy_short_across},
     {"copy across",
      [](const CopyBlock& c) { return whole_across(c) && c.run > 64 && c.run <= 512; },
      copy_across<0, 0>},
@@ -409,6 +412,15 @@ void copy_each_across(const CopyBlock& c) {
   for (std::int64_t k = 0; k < c.across; ++k, one.src += c.across_is, one.dst += c.across_os)
     kernel->run(one);
 }
+
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+void copy_short_across(const CopyBlock& c) {
+  if (c.across_os != c.run) return copy_each_across(c);
+  if (c.run <= 8) return copy_over<8>(c);
+  if (c.run <= 16) return copy_over<16>(c);
+  c.run <= 32 ? copy_over<32>(c) : copy_over<64>(c);
+}
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace stowage::conversion

@@ -19,6 +19,13 @@ struct Pool {
     std::copy_n(nest.loops.begin(), nest.count, loops.begin());
   }
 
+  /// Of all loops together.
+  std::int64_t iterations() const noexcept {
+    std::int64_t n = 1;
+    for (int i = 0; i < count; ++i) n *= loops[i].n;
+    return n;
+  }
+
   int find_source(std::int64_t stride) const noexcept {
     for (int i = 0; i < count; ++i) {
       if (loops[i].dim < 0 && loops[i].is == stride) return i;
