@@ -32,15 +32,27 @@ HWY_INLINE void cast_few(const Byte* src, Byte* dst) {
     store_from_float<kTo>(df, load_as_float<kFrom>(df, from + i), to + i);
 }
 
-/// Of a copy: the compiler reads it once, whatever is written.
-template <class F>
-HWY_INLINE void each_run(const CastRuns runs, const F& f) {
+/// Of a copy: the compiler reads it once, whatever is written. `ahead`: lines of the next runs are
+/// prefetched for write.
+template <bool kAhead, class F>
+HWY_INLINE void each_run_as(const CastRuns runs, std::int64_t bytes, const F& f) {
   for (std::int64_t r = 0; r < runs.rows; ++r) {
     const Byte* src = runs.src + r * runs.is;
     Byte* dst = runs.dst + r * runs.os;
-    for (std::int64_t k = 0; k < runs.across; ++k, src += runs.across_is, dst += runs.across_os)
+    for (std::int64_t k = 0; k < runs.across; ++k, src += runs.across_is, dst += runs.across_os) {
+      for (std::int64_t i = 0; kAhead && i < bytes; i += 64)
+        prefetch_for_write(dst + kAheadOfDense + i);
       f(src, dst);
+    }
   }
+}
+
+/// Of so many bytes of the result each.
+template <class F>
+HWY_INLINE void each_run(const CastRuns& runs, std::int64_t bytes, const F& f) {
+  const bool dense = (runs.across > 1 ? runs.across_os : runs.os) == bytes;
+  runs.prefetch_for_write&& dense ? each_run_as<true>(runs, bytes, f)
+                                  : each_run_as<false>(runs, bytes, f);
 }
 
 /// Of at most twice kN elements: the first kN and, where there are more, the last kN.
@@ -48,12 +60,12 @@ template <Fast kFrom, Fast kTo, int kN>
 HWY_INLINE void runs_of_two(const CastRuns& runs) {
   constexpr auto kFew = [](const Byte* src, Byte* dst)
                             HWY_ATTR { cast_few<kFrom, kTo, kN>(src, dst); };
-  if (runs.n == kN) return each_run(runs, kFew);
+  constexpr std::int64_t kTo1 = sizeof(typename Stored<kTo>::Type);
+  if (runs.n == kN) return each_run(runs, kN * kTo1, kFew);
   const std::int64_t from = (runs.n - kN) *
                             static_cast<std::int64_t>(sizeof(typename Stored<kFrom>::Type)),
-                     to = (runs.n - kN) *
-                          static_cast<std::int64_t>(sizeof(typename Stored<kTo>::Type));
-  each_run(runs, [&](const Byte* src, Byte* dst) HWY_ATTR {
+                     to = (runs.n - kN) * kTo1;
+  each_run(runs, runs.n * kTo1, [&](const Byte* src, Byte* dst) HWY_ATTR {
     kFew(src, dst);
     kFew(src + from, dst + to);
   });
@@ -68,7 +80,7 @@ void cast_runs(const CastRuns& runs) {
                          kTo16 = 16 * sizeof(typename Stored<kTo>::Type);
   const std::int64_t steps = (runs.n - 1) / 16, from = (runs.n - 16) * (kFrom16 / 16),
                      to = (runs.n - 16) * (kTo16 / 16);
-  each_run(runs, [&](const Byte* src, Byte* dst) HWY_ATTR {
+  each_run(runs, runs.n * (kTo16 / 16), [&](const Byte* src, Byte* dst) HWY_ATTR {
     for (std::int64_t i = 0; i < steps; ++i)
       cast_few<kFrom, kTo, 16>(src + i * kFrom16, dst + i * kTo16);
     cast_few<kFrom, kTo, 16>(src + from, dst + to);

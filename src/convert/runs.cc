@@ -31,9 +31,9 @@ std::int64_t part_of_row(const Loop& runs, const Caches& caches) noexcept {
 /// Whether runs of so many bytes are copied in the order of the destination where that is
 /// prefetched. Those of one or two lines, or that fill such, are not cut by lines: they are read in
 /// order, unless the L1 does not hold the lines that so few are written to.
-bool follows_destination(std::int64_t run, const Loop& read, const Loop& written, bool cast,
+bool follows_destination(std::int64_t run, const Loop& read, const Loop& written,
                          const Tuning& tuning) noexcept {
-  if (!tuning.prefetch_for_write || (cast && run < kLine)) return false;
+  if (!tuning.prefetch_for_write) return false;
   const bool whole = run <= 2 * kLine && std::has_single_bit(static_cast<std::uint64_t>(run));
   return !whole || (run != kLine && read.n < written.n &&
                     crowds(tuning.caches.l1_span(), tuning.caches.l1_ways, read.os, read.n));
@@ -55,13 +55,13 @@ bool choose_in_order(Job& job, Pool& pool, int read, int written, std::int64_t r
 /// Runs that one side keeps together and the other does not: both loops are walked at once, the
 /// shorter one inside, while the lines that they share are near, or the one that follows the
 /// destination.
-void choose_across(Job& job, Pool& pool, bool cast, const Tuning& tuning) noexcept {
+void choose_across(Job& job, Pool& pool, const Tuning& tuning) noexcept {
   if (job.a.valid != job.a.n) return;
   const Caches& caches = tuning.caches;
   const std::int64_t run = job.a.n * job.dst_bytes;
   const int read = pool.find_source(job.a.n * job.src_bytes), written = pool.find_destination(run);
   const bool both = read >= 0 && written >= 0 && read != written;
-  if (both && follows_destination(run, pool.loops[read], pool.loops[written], cast, tuning) &&
+  if (both && follows_destination(run, pool.loops[read], pool.loops[written], tuning) &&
       choose_in_order(job, pool, read, written, run, caches))
     return;
   const int across = both ? (pool.loops[read].n < pool.loops[written].n ? read : written)
@@ -114,7 +114,7 @@ void choose_copy(Job& job, Pool& pool, int run, bool cast, bool cast_runs, bool 
     append(job.a, pool.take(i));
   }
   const bool runs = !cast || (cast_runs && has_short_runs(job));
-  if (runs && !job.fill) choose_across(job, pool, cast, tuning);
+  if (runs && !job.fill) choose_across(job, pool, tuning);
   const int rows = cast ? find_rows_of_cast(job, pool) : 0;
   if (job.b.count == 0 && rows < pool.count && pool.loops[rows].dim < 0)
     append(job.b, pool.take(rows));
