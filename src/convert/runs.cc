@@ -34,8 +34,9 @@ std::int64_t part_of_row(const Loop& runs, const Caches& caches) noexcept {
 bool follows_destination(std::int64_t run, const Loop& read, const Loop& written,
                          const Tuning& tuning) noexcept {
   if (!tuning.prefetch_for_write) return false;
+  constexpr std::int64_t kLeast = 16;
   const bool whole = run <= 2 * kLine && std::has_single_bit(static_cast<std::uint64_t>(run));
-  return !whole || (run != kLine && read.n < written.n &&
+  return !whole || (run >= kLeast && run != kLine && read.n < written.n &&
                     crowds(tuning.caches.l1_span(), tuning.caches.l1_ways, read.os, read.n));
 }
 
