@@ -165,6 +165,7 @@ TEST(ConvertCastMoves, BlocksOfBlocks) {
       {DType::u8, DType::u8},   {DType::f16, DType::f16},  {DType::f32, DType::f32},
       {DType::f32, DType::f16}, {DType::bf16, DType::f32}, {DType::f32, DType::i8},
       {DType::u8, DType::f32},  {DType::f32, DType::u8},   {DType::i8, DType::f32},
+      {DType::u8, DType::f16},  {DType::f16, DType::i8},
   };
   for (const auto& [wide, narrow] : layouts) {
     for (const auto& [from, to] : kTypes) {
@@ -194,12 +195,14 @@ TEST(ConvertCastMoves, QuadsOfHalvesAndBytes) {
       const Shape shape("nchw", {pick(random, {1, 2}), c, pick(random, {1, 3, 8, 13}), w});
       for (const char* rows : {"n c h w", "n c h (w)~5", "n h c w"}) {
         for (const char* quads : {"n c/4 h w c%4", "y:(n h) x:(c/4 w) lane:c%4"}) {
-          for (const DType narrow :
-               {random() % 2 ? DType::f16 : DType::bf16, random() % 2 ? DType::u8 : DType::i8}) {
-            expect_same({rows, quads, shape, DType::f32, narrow, {}, {}, {}}, random, pool);
-            expect_same({rows, quads, shape, narrow, DType::f32, {}, {}, {}}, random, pool);
-            expect_same({quads, rows, shape, DType::f32, narrow, {}, {}, {}}, random, pool);
-            expect_same({quads, rows, shape, narrow, DType::f32, {}, {}, {}}, random, pool);
+          const DType byte = random() % 2 ? DType::u8 : DType::i8;
+          for (const auto& [wide, narrow] :
+               {std::pair(DType::f32, random() % 2 ? DType::f16 : DType::bf16),
+                std::pair(DType::f32, byte), std::pair(DType::f16, byte)}) {
+            expect_same({rows, quads, shape, wide, narrow, {}, {}, {}}, random, pool);
+            expect_same({rows, quads, shape, narrow, wide, {}, {}, {}}, random, pool);
+            expect_same({quads, rows, shape, wide, narrow, {}, {}, {}}, random, pool);
+            expect_same({quads, rows, shape, narrow, wide, {}, {}, {}}, random, pool);
           }
         }
       }
@@ -235,11 +238,16 @@ TEST(ConvertCastMoves, RunsOfPixelsAndBlocks) {
                                  pick(random, {1, 2, 3, 4, 7, 8, 9, 15, 17, 32, 57})});
       const std::int64_t pitch = pick(random, {1, 64});
       const char* const pixels = random() % 4 ? "n h w c" : "n h w (c)~24";
-      for (const DType narrow : {DType::f16, DType::bf16, DType::u8, DType::i8}) {
-        expect_same({pixels, blocks, shape, DType::f32, narrow, {}, {}, {}, pitch}, random, pool);
-        expect_same({pixels, blocks, shape, narrow, DType::f32, {}, {}, {}, pitch}, random, pool);
-        expect_same({blocks, pixels, shape, DType::f32, narrow, {}, {}, {}, pitch}, random, pool);
-        expect_same({blocks, pixels, shape, narrow, DType::f32, {}, {}, {}, pitch}, random, pool);
+      for (const auto& [wide, narrow] : {std::pair(DType::f32, DType::f16),
+                                         {DType::f32, DType::bf16},
+                                         {DType::f32, DType::u8},
+                                         {DType::f32, DType::i8},
+                                         {DType::f16, DType::u8},
+                                         {DType::f16, DType::i8}}) {
+        expect_same({pixels, blocks, shape, wide, narrow, {}, {}, {}, pitch}, random, pool);
+        expect_same({pixels, blocks, shape, narrow, wide, {}, {}, {}, pitch}, random, pool);
+        expect_same({blocks, pixels, shape, wide, narrow, {}, {}, {}, pitch}, random, pool);
+        expect_same({blocks, pixels, shape, narrow, wide, {}, {}, {}, pitch}, random, pool);
       }
     }
   }
@@ -295,6 +303,8 @@ TEST(ConvertCastMoves, AreChosen) {
       {"n c/8 h w c%8", "y:(n h) x:(c/4 w) lane:c%4", features, DType::f32, DType::f16, {}, {}, {}},
       {"n c/4 h w c%4", "n c/16 h w c%16", features, DType::u8, DType::f32, {}, {}, {}},
       {"n c/16 h w c%16", "n c/8 h w c%8", features, DType::bf16, DType::f32, {}, {}, {}},
+      {"n c h w", "n c/4 h w c%4", features, DType::f16, DType::u8, {}, {}, {}},
+      {"n h w c", "n c/8 h w c%8", features, DType::f16, DType::i8, {}, {}, {}},
   };
   for (const Case& c : cases) {
     EXPECT_NE(explained(c).find("in one step"), std::string::npos) << c.text() << explained(c);

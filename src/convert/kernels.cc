@@ -123,9 +123,12 @@ constexpr OfCasts<CastMoves> cast_moves() {
   with_each<Fast::f32, Fast::f16, Fast::bf16>([&]<Fast kFrom, Fast kTo>() {
     set_tiles<kFrom, kTo, CastHalves<kFrom, kTo> >(at(kFrom, kTo));
   });
-  with_each<Fast::f32, Fast::u8, Fast::i8>([&]<Fast kFrom, Fast kTo>() {
+  const auto set_bytes = [&]<Fast kFrom, Fast kTo>() {
     set_tiles<kFrom, kTo, CastBytes<kFrom, kTo> >(at(kFrom, kTo));
-  });
+  };
+  with_each<Fast::f32, Fast::u8, Fast::i8>(set_bytes);
+  set_bytes.operator()<Fast::f16, Fast::u8>();
+  set_bytes.operator()<Fast::f16, Fast::i8>();
 #endif
   return all;
 }

@@ -171,6 +171,12 @@ HWY_INLINE hn::Vec<DF> load_as_float(DF df, const typename Stored<kType>::Type* 
   return as_float<kType>(df, hn::LoadU(d, p));
 }
 
+/// As many floats of any type as f32 has in a vector.
+template <Fast kType>
+HWY_INLINE FloatVec load_floats(const Byte* p) {
+  return load_as_float<kType>(FloatTag(), reinterpret_cast<const typename Stored<kType>::Type*>(p));
+}
+
 /// The low bits of each lane.
 template <class T, class DF>
 HWY_INLINE void store_low(DF, hn::Vec<hn::RebindToUnsigned<DF> > v, T* p) {

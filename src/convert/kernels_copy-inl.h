@@ -242,7 +242,7 @@ void copy_across(const CopyBlock& c) {
   const std::int64_t row = c.across * c.run;
   const bool dense = c.across_os == c.run && (c.os == row || row >= 2 * kAheadOfDense);
   dense ? copy_across_as<kRun, kAcross, Ahead::lines>(c, kAheadOfDense)
-                      : copy_across_as<kRun, kAcross, Ahead::ends>(c, 4 * c.os);
+        : copy_across_as<kRun, kAcross, Ahead::ends>(c, 4 * c.os);
 }
 
 /// `rows` short runs that end in zeros, kPieces of 16 bytes each, of which kValid have a source. A

@@ -174,6 +174,17 @@ constexpr std::uint64_t first_lanes(std::int64_t n) {
 /// Likewise of the floats of a register.
 constexpr __mmask16 first_floats(std::int64_t n) { return static_cast<__mmask16>(first_lanes(n)); }
 
+/// The first n of 16 floats, and zeros behind.
+template <Fast kType>
+HWY_INLINE FloatVec load_first_floats(const Byte* p, std::int64_t n) {
+  if constexpr (kType == Fast::f32) {
+    return FloatVec{_mm512_maskz_loadu_ps(first_floats(n), p)};
+  } else {
+    return as_float<kType>(FloatTag(),
+                           HalfVec<FloatTag>{_mm256_maskz_loadu_epi16(first_floats(n), p)});
+  }
+}
+
 /// Elements of E bytes on their way between rows and pixels, which stay what they are.
 template <int E>
 struct Uncast {
@@ -241,16 +252,18 @@ struct CastHalves {
   }
 };
 
-/// The same between f32 and bytes: of 8 bits in registers.
+/// The same from floats of any size to bytes, and from bytes to f32: of 8 bits in registers.
 template <Fast kFrom, Fast kTo>
 struct CastBytes {
-  static constexpr bool kNarrows = kFrom == Fast::f32;
-  static constexpr int kElement = 1, kSource = kNarrows ? 4 : 1, kResult = kNarrows ? 1 : 4;
+  static constexpr int kElement = 1, kSource = sizeof(typename Stored<kFrom>::Type),
+                       kResult = sizeof(typename Stored<kTo>::Type);
+  static constexpr bool kNarrows = kResult == 1;
   static constexpr std::int64_t kFloats = 16;  // of a register
 
   static HWY_INLINE __m512i load(const Byte* p) {
     if constexpr (kNarrows) {
-      return narrowed([&](int i) HWY_ATTR { return _mm512_loadu_ps(p + i * 64); });
+      return narrowed([&](int i)
+                          HWY_ATTR { return load_floats<kFrom>(p + i * kFloats * kSource); });
     } else {
       return Uncast<1>::load(p);
     }
@@ -261,15 +274,16 @@ struct CastBytes {
     if constexpr (kNarrows) {
       Uncast<1>::store<kWriting>(v, to);
     } else {
-      each_widened<kFrom>(
-          v, [&](FloatVec x, int i) HWY_ATTR { write<kWriting>(x, FloatTag(), to + i * 64); });
+      each_widened<kFrom>(v, [&](FloatVec x, int i) HWY_ATTR {
+        write<kWriting>(x, FloatTag(), to + i * kFloats * kResult);
+      });
     }
   }
 
   static HWY_INLINE __m512i load_first(const Byte* p, std::int64_t n) {
     if constexpr (kNarrows) {
       return narrowed([&](int i) HWY_ATTR {
-        return _mm512_maskz_loadu_ps(first_floats(n - i * kFloats), p + i * 64);
+        return load_first_floats<kFrom>(p + i * kFloats * kSource, n - i * kFloats);
       });
     } else {
       return Uncast<1>::load_first(p, n);
@@ -282,16 +296,15 @@ struct CastBytes {
     } else {
       each_widened<kFrom>(v, [&](FloatVec x, int i) HWY_ATTR {
         if (n > i * kFloats)
-          _mm512_mask_storeu_ps(to + i * 64, first_floats(n - i * kFloats), x.raw);
+          _mm512_mask_storeu_ps(to + i * kFloats * kResult, first_floats(n - i * kFloats), x.raw);
       });
     }
   }
 
  private:
   template <class Load>
-  static HWY_INLINE __m512i narrowed(const Load& load_floats) {
-    const FloatVec v[] = {FloatVec{load_floats(0)}, FloatVec{load_floats(1)},
-                          FloatVec{load_floats(2)}, FloatVec{load_floats(3)}};
+  static HWY_INLINE __m512i narrowed(const Load& floats) {
+    const FloatVec v[] = {floats(0), floats(1), floats(2), floats(3)};
     return ordered_four<typename Stored<kTo>::Type>(v).raw;
   }
 };

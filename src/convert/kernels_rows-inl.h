@@ -95,11 +95,11 @@ bool fits_columns(const TransposeBlock& t) {
 }
 
 /// As many rows as a square has, at equal distances; their lines and the one that is written do not
-/// crowd the same sets of the cache.
+/// crowd the same sets of the cache. Rows of a table where nothing goes along their columns.
 template <int E>
 bool fits_square_rows(const TransposeBlock& t) {
-  return dense_columns<E>(t) && t.nb == kVector<E> && t.row_stride != 0 &&
-         !crowded(t.row_stride, t.nb + 1);
+  return dense_columns<E>(t) && t.nb == kVector<E> &&
+         (t.row_stride != 0 ? !crowded(t.row_stride, t.nb + 1) : t.tuning->streams == 0);
 }
 
 /// As many columns as a square has, at equal distances.

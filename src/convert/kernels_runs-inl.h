@@ -196,20 +196,18 @@ struct RunsOfHalves {
   }
 };
 
-/// Between f32 and bytes: 16 elements that are read one after the other are cast together.
+/// From floats of any size to bytes, and from bytes to f32: 16 elements that are read one after the
+/// other are cast together.
 template <Fast kFrom, Fast kTo, int kN, Writing kWriting>
 struct RunsOfBytes {
-  static constexpr bool kNarrows = kFrom == Fast::f32;
+  static constexpr bool kNarrows = sizeof(typename Stored<kTo>::Type) == 1;
   static constexpr std::int64_t kSource = kN * sizeof(typename Stored<kFrom>::Type),
                                 kResult = kN * sizeof(typename Stored<kTo>::Type);
   static constexpr std::int64_t kRead = 16 / kN, kWritten = kNarrows ? 4 : 16 / kN;
 
   /// Of each of four lines the run r becomes a quarter of 4 * kN bytes.
   static HWY_INLINE void narrow(const Byte* from, std::int64_t is, Byte* to, std::int64_t os) {
-    const FloatTag df;
-    const auto load = [&](int w) HWY_ATTR {
-      return hn::LoadU(df, reinterpret_cast<const float*>(from + w * is));
-    };
+    const auto load = [&](int w) HWY_ATTR { return load_floats<kFrom>(from + w * is); };
     const __m512i v =
         packed_four<typename Stored<kTo>::Type>({load(0), load(1), load(2), load(3)}).raw;
     if constexpr (kN == 4) {

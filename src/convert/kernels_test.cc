@@ -496,7 +496,7 @@ TEST(ConversionTuning, ExplainsWhatGoesThroughScratchMemory) {
        "n c/8 h w c%8",
        "by way of scratch memory",
        {1, 64, 56, 56},
-       DType::f16,
+       DType::bf16,
        DType::u8},
   };
 

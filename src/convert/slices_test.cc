@@ -90,7 +90,7 @@ TEST(ConvertSlices, StagesSayTheirBytes) {
   const Shape shape("nchw", {1, 256, 26, 26});
   const Mapping src(Layout::parse("y:(n h) x:(c/4 w) lane:c%4"), shape, 2),
       dst(Layout::parse("n h w c"), shape, 1);
-  const std::string explained = Program(DType::f16, src, DType::u8, dst, {}).explain();
+  const std::string explained = Program(DType::bf16, src, DType::u8, dst, {}).explain();
   EXPECT_EQ(explained.find("stage: " + std::to_string(dst.bytes()) + " bytes in "), 0u)
       << explained;
 }
