@@ -52,7 +52,7 @@ constexpr Contender kContenders[] = {
 };
 
 std::vector<std::string> names_of_contenders() {
-  std::vector<std::string> out;
+  std::vector<std::string> out = {"memcpy"};
   for (const Contender& x : kContenders) out.emplace_back(x.name);
   return out;
 }
@@ -66,12 +66,13 @@ struct Arguments {
 };
 
 Arguments parse(CLI::App& app, int argc, char** argv) {
+  constexpr int kMost = 1000000;
   Arguments a;
   app.option_defaults()->always_capture_default();
   app.add_option("--set", a.set, "Which cases; all: the first four sets, whose figures are quoted")
       ->check(CLI::IsMember({"goals", "channels", "sizes", "ranks", "packings", "ends", "all"}));
   app.add_option("--filter", a.filter, "Cases whose names have this text");
-  app.add_option("--only", a.only, "One contender, beside memcpy")
+  app.add_option("--only", a.only, "One contender beside memcpy")
       ->check(CLI::IsMember(names_of_contenders()));
   CLI::Option* const shape = app.add_option("--shape", a.shape, "A case of your own: its shape");
   for (auto& [name, value, help] : {std::tuple{"--from", &a.from, "Its source layout"},
@@ -83,12 +84,14 @@ Arguments parse(CLI::App& app, int argc, char** argv) {
   app.add_option("--to-dtype", a.to_dtype, "What that is cast to")->needs(shape);
   app.add_option("--threads", a.settings.threads, "Threads of each contender");
   app.add_option("--rounds", a.settings.rounds, "Rounds of a pass, in turns")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--passes", a.passes, "Passes over all cases")->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMost));
+  app.add_option("--passes", a.passes, "Passes over all cases")->check(CLI::Range(1, kMost));
   app.add_flag("--cold", a.settings.cold, "Flush both buffers before each call");
   app.add_flag("--no-check{false}", a.check, "Time results that have not been checked");
-  app.add_option("--streams", a.tuning.streams, "Streams that the prefetchers follow; 0: all");
-  app.add_option("--prefetch", a.tuning.prefetch_for_write, "Prefetch for write, on or off");
+  app.add_option("--streams", a.tuning.streams, "Streams that the prefetchers follow; 0: all")
+      ->check(CLI::Range(0, kMostStreams));
+  app.add_option("--prefetch", a.tuning.prefetch_for_write,
+                 "Prefetch for write, on or off; without streams it is on");
   app.add_option("--non-temporal", a.tuning.non_temporal,
                  "Non-temporal stores beyond L2, on or off");
   app.add_option("--json", a.json, "Write the figures to this file");
@@ -218,8 +221,9 @@ std::ofstream open(const std::string& file, std::ios::openmode mode) {
 }
 
 int run(const Arguments& args) {
-  ThreadPool pool(args.settings.threads);
+  const std::vector<Case> all = cases_of(args);
   if (!args.json.empty()) open(args.json, std::ios::app);  // before minutes have been spent
+  ThreadPool pool(args.settings.threads);
   set_conversion_tuning(args.tuning);
   const Caches& caches = host_caches();
   nlohmann::json report = {{"machine", machine()},
@@ -237,7 +241,6 @@ int run(const Arguments& args) {
       "%s, %d thread(s), %s caches; columns: case, shape, type, bytes moved, kernel, memcpy us, "
       "then fractions of memcpy's speed\n",
       machine().c_str(), args.settings.threads, args.settings.cold ? "cold" : "warm");
-  const std::vector<Case> all = cases_of(args);
   std::vector<std::vector<Entry>> entries(all.size());
   for (int pass = 0; pass < args.passes; ++pass) {
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -247,7 +250,10 @@ int run(const Arguments& args) {
       if (pass + 1 == args.passes) report["cases"].push_back(report_case(all[i], entries[i]));
     }
   }
-  if (!args.json.empty()) open(args.json, std::ios::trunc) << report.dump(1) << "\n";
+  if (args.json.empty()) return 0;
+  std::ofstream out = open(args.json, std::ios::trunc);
+  out << report.dump(1) << "\n" << std::flush;
+  if (!out) throw Error(ErrorCode::bad_input, "cannot write all of " + args.json);
   return 0;
 }
 

@@ -365,6 +365,7 @@ TEST(Convert, RunsFollowTheDestination) {
   EXPECT_FALSE(follows("n h w c", "n c/8 h w c%8", "n=1,c=128,h=30,w=30"));
   EXPECT_FALSE(follows("n h w c", "n c/16 h w c%16", "n=1,c=512,h=32,w=32"));
   EXPECT_FALSE(follows("n c h w", "n h c w", "n=1,c=257,h=10,w=10"));  // no part of 257 is short
+  EXPECT_FALSE(follows("n c h w", "n h c w", "n=1,c=10,h=64,w=150"));  // a row is a unit
 }
 
 // Up to three lines; short ones are written over the next run.

@@ -138,6 +138,9 @@ struct CopyBlock {
   std::int64_t last_run = 0, last_valid = 0;  ///< of the last of several runs; 0: as the others
 };
 
+/// Longer runs are not copied several of a row at a time, in bytes.
+inline constexpr std::int64_t kMostOfAcross = 512;
+
 /// Whether so many lines at this distance are more than 16 for each of the sets of an L1 cache of
 /// 64 sets that they fall into: no such cache holds them at once.
 constexpr bool crowded(std::int64_t distance, std::int64_t lines) {

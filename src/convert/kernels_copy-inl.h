@@ -95,40 +95,41 @@ enum class Ahead {
   lines,  ///< each line, where runs are long or follow each other
 };
 
-/// How far, where runs follow each other in the destination.
-constexpr std::int64_t kAheadOfDense = 512;
-
 /// One run in vectors, the last of which overlaps the one before; `ahead` of its place are those of
 /// the lines that are prefetched.
-template <Ahead kAhead, class D>
+template <Ahead kHow, class D>
 HWY_INLINE void copy_run(D d, const Byte* from, Byte* to, std::int64_t run, std::int64_t ahead) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  if (kAhead == Ahead::ends) {
+  if (kHow == Ahead::ends) {
     prefetch_for_write(to + ahead);
     if (run > lanes) prefetch_for_write(to + ahead + run - 1);
   }
   std::int64_t i = 0;
   for (; i + lanes < run; i += lanes) {
-    if (kAhead == Ahead::lines) prefetch_for_write(to + ahead + i);
+    if (kHow == Ahead::lines) prefetch_for_write(to + ahead + i);
     hn::StoreU(hn::LoadU(d, from + i), d, to + i);
   }
-  if (kAhead == Ahead::lines) prefetch_for_write(to + ahead + run - lanes);
+  if (kHow == Ahead::lines) prefetch_for_write(to + ahead + run - lanes);
   hn::StoreU(hn::LoadU(d, from + run - lanes), d, to + run - lanes);
 }
 
 /// Runs longer than 32 bytes in vectors.
-template <Ahead kAhead>
+template <Ahead kHow>
 void copy_vectors_as(const CopyBlock& c, std::int64_t ahead) {
   const hn::ScalableTag<Byte> d;
-  const hn::Half<decltype(d)> half;
   const std::int64_t rows = c.rows, is = c.is, os = c.os, run = c.run;  // bytes may alias c
-  const bool halves = run < static_cast<std::int64_t>(hn::Lanes(d));
   const Byte* from = c.src;
   Byte* to = c.dst;
-  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os) {
-    halves ? copy_run<kAhead>(half, from, to, run, ahead)
-           : copy_run<kAhead>(d, from, to, run, ahead);
+  if constexpr (kBlocks == 4) {
+    if (run < 64) {  // two halves
+      const hn::Half<decltype(d)> half;
+      for (std::int64_t r = 0; r < rows; ++r, from += is, to += os)
+        copy_run<kHow>(half, from, to, run, ahead);
+      return;
+    }
   }
+  for (std::int64_t r = 0; r < rows; ++r, from += is, to += os)
+    copy_run<kHow>(d, from, to, run, ahead);
 }
 
 void copy_vectors(const CopyBlock& c) {
@@ -173,7 +174,7 @@ HWY_INLINE void copy_exactly(const Byte* from, Byte* to, std::int64_t run) {
 
 /// Several short runs of each row that follow each other in the destination, of more than half of
 /// kWide bytes: all of those are moved, and the next run is written over those behind its own.
-template <int kWide, bool kAhead>
+template <int kWide, bool kAsked>
 void copy_over_as(const CopyBlock& c) {
   const std::int64_t is = c.is, os = c.os, n = c.across, run = c.run,
                      step = c.across_is;  // bytes may alias c
@@ -186,7 +187,7 @@ void copy_over_as(const CopyBlock& c) {
     Byte* y = to;
     HWY_UNROLL(4)
     for (std::int64_t k = 1; k < n; ++k, x += step, y += run) {
-      if (kAhead) prefetch_for_write(y + kAheadOfDense);
+      if (kAsked) prefetch_for_write(y + kAheadOfDense);
       copy_bytes<kWide>(x, y);
     }
     copy_exactly<kWide>(x, y, run);
@@ -198,12 +199,13 @@ void copy_over_as(const CopyBlock& c) {
 
 template <int kWide>
 void copy_over(const CopyBlock& c) {
-  c.tuning->prefetch_for_write ? copy_over_as<kWide, true>(c) : copy_over_as<kWide, false>(c);
+  const bool asked = c.tuning->prefetch_for_write && is_dense(c.run, c.across_os, c.across, c.os);
+  asked ? copy_over_as<kWide, true>(c) : copy_over_as<kWide, false>(c);
 }
 
 /// Several runs of each row, of 32 bytes or more; kRun and kAcross are 0 where only the block
 /// knows.
-template <int kRun, int kAcross, Ahead kAhead>
+template <int kRun, int kAcross, Ahead kHow>
 void copy_across_as(const CopyBlock& c, std::int64_t ahead) {
   using D = std::conditional_t<kRun == 32, hn::FixedTag<Byte, kBlocks == 1 ? 16 : 32>,
                                hn::FixedTag<Byte, 16 * kBlocks> >;
@@ -216,7 +218,7 @@ void copy_across_as(const CopyBlock& c, std::int64_t ahead) {
     const Byte* x = from;
     Byte* y = to;
     for (std::int64_t k = 0; k < n; ++k, x += step_is, y += step_os)
-      copy_run<kAhead>(D(), x, y, run, ahead);
+      copy_run<kHow>(D(), x, y, run, ahead);
   }
 }
 
@@ -239,10 +241,9 @@ void copy_across(const CopyBlock& c) {
     return copy_two_halves(c);
 #endif
   if (!c.tuning->prefetch_for_write) return copy_across_as<kRun, kAcross, Ahead::none>(c, 0);
-  const std::int64_t row = c.across * c.run;
-  const bool dense = c.across_os == c.run && (c.os == row || row >= 2 * kAheadOfDense);
-  dense ? copy_across_as<kRun, kAcross, Ahead::lines>(c, kAheadOfDense)
-        : copy_across_as<kRun, kAcross, Ahead::ends>(c, 4 * c.os);
+  is_dense(c.run, c.across_os, c.across, c.os)
+      ? copy_across_as<kRun, kAcross, Ahead::lines>(c, kAheadOfDense)
+      : copy_across_as<kRun, kAcross, Ahead::ends>(c, 4 * c.os);
 }
 
 /// `rows` short runs that end in zeros, kPieces of 16 bytes each, of which kValid have a source. A

@@ -180,6 +180,7 @@ HWY_INLINE FloatVec load_first_floats(const Byte* p, std::int64_t n) {
   if constexpr (kType == Fast::f32) {
     return FloatVec{_mm512_maskz_loadu_ps(first_floats(n), p)};
   } else {
+    static_assert(kType == Fast::f16);
     return as_float<kType>(FloatTag(),
                            HalfVec<FloatTag>{_mm256_maskz_loadu_epi16(first_floats(n), p)});
   }
@@ -252,7 +253,7 @@ struct CastHalves {
   }
 };
 
-/// The same from floats of any size to bytes, and from bytes to f32: of 8 bits in registers.
+/// The same from f32 and f16 to bytes, and from bytes to f32: of 8 bits in registers.
 template <Fast kFrom, Fast kTo>
 struct CastBytes {
   static constexpr int kElement = 1, kSource = sizeof(typename Stored<kFrom>::Type),

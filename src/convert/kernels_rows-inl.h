@@ -95,7 +95,7 @@ bool fits_columns(const TransposeBlock& t) {
 }
 
 /// As many rows as a square has, at equal distances; their lines and the one that is written do not
-/// crowd the same sets of the cache. Rows of a table where nothing goes along their columns.
+/// crowd the same sets of the cache. Or rows of a table, which along_columns() does not know.
 template <int E>
 bool fits_square_rows(const TransposeBlock& t) {
   return dense_columns<E>(t) && t.nb == kVector<E> &&
@@ -388,7 +388,7 @@ inline constexpr CopyKernel kCopies[] = {
     {"copy across", [](const CopyBlock& c) { return whole_across(c) && c.run > 4 && c.run < 64; },
      copy_short_across},
     {"copy across",
-     [](const CopyBlock& c) { return whole_across(c) && c.run > 64 && c.run <= 512; },
+     [](const CopyBlock& c) { return whole_across(c) && c.run > 64 && c.run <= kMostOfAcross; },
      copy_across<0, 0>},
 #endif
     {"copy across", [](const CopyBlock& c) { return c.across > 1; }, copy_each_across},

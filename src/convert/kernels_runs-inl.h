@@ -32,27 +32,28 @@ HWY_INLINE void cast_few(const Byte* src, Byte* dst) {
     store_from_float<kTo>(df, load_as_float<kFrom>(df, from + i), to + i);
 }
 
-/// Of a copy: the compiler reads it once, whatever is written. `ahead`: lines of the next runs are
-/// prefetched for write.
-template <bool kAhead, class F>
+/// Of a copy: the compiler reads it once, whatever is written. `kAsked`: lines of runs further on
+/// are prefetched for write.
+template <bool kAsked, class F>
 HWY_INLINE void each_run_as(const CastRuns runs, std::int64_t bytes, const F& f) {
   for (std::int64_t r = 0; r < runs.rows; ++r) {
     const Byte* src = runs.src + r * runs.is;
     Byte* dst = runs.dst + r * runs.os;
     for (std::int64_t k = 0; k < runs.across; ++k, src += runs.across_is, dst += runs.across_os) {
-      for (std::int64_t i = 0; kAhead && i < bytes; i += 64)
+      for (std::int64_t i = 0; kAsked && i < bytes; i += 64)
         prefetch_for_write(dst + kAheadOfDense + i);
       f(src, dst);
     }
   }
 }
 
-/// Of so many bytes of the result each.
+/// Each run has so many bytes in the destination.
 template <class F>
 HWY_INLINE void each_run(const CastRuns& runs, std::int64_t bytes, const F& f) {
-  const bool dense = (runs.across > 1 ? runs.across_os : runs.os) == bytes;
-  runs.prefetch_for_write&& dense ? each_run_as<true>(runs, bytes, f)
-                                  : each_run_as<false>(runs, bytes, f);
+  const bool dense =
+      runs.across > 1 ? is_dense(bytes, runs.across_os, runs.across, runs.os) : runs.os == bytes;
+  if (runs.prefetch_for_write && dense && bytes >= 64) return each_run_as<true>(runs, bytes, f);
+  each_run_as<false>(runs, bytes, f);
 }
 
 /// Of at most twice kN elements: the first kN and, where there are more, the last kN.
@@ -196,7 +197,7 @@ struct RunsOfHalves {
   }
 };
 
-/// From floats of any size to bytes, and from bytes to f32: 16 elements that are read one after the
+/// From f32 and f16 to bytes, and from bytes to f32: 16 elements that are read one after the
 /// other are cast together.
 template <Fast kFrom, Fast kTo, int kN, Writing kWriting>
 struct RunsOfBytes {

@@ -56,6 +56,14 @@ HWY_INLINE void prefetch_for_write(const Byte* p) {
 #endif
 }
 
+/// How far ahead that is done where runs follow each other in the destination.
+constexpr std::int64_t kAheadOfDense = 512;
+
+/// Whether so many runs of so many bytes do, `distance` apart, in rows that do as well or are long.
+inline bool is_dense(std::int64_t run, std::int64_t distance, std::int64_t n, std::int64_t rows) {
+  return distance == run && (rows == n * run || n * run >= 2 * kAheadOfDense);
+}
+
 /// Bytes of the narrowest elements that are moved in squares of whole lines.
 inline constexpr int kLeastOfSquares = HWY_MAX_BYTES >= 64 ? 1 : 4;
 /// The same of squares whose sides are lines; wider than any where there are none.

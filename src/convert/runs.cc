@@ -18,8 +18,8 @@ constexpr std::int64_t kRunBytes = 16384;
 constexpr std::int64_t kLeastRows = 8;
 
 /// How many short runs that follow each other in the destination are copied before the next row of
-/// them, so that the L1 holds the lines of the source that they and the next rows share; 1: no
-/// number does that and divides the loop.
+/// them, so that the L1 holds the lines of the source that they and the next rows share: fewer
+/// where these crowd it, all where zeros follow. 1: so many do not divide the loop.
 std::int64_t part_of_row(const Loop& runs, const Caches& caches) noexcept {
   constexpr std::int64_t kMost = 128, kLeast = 4;
   std::int64_t most = kMost;
@@ -33,21 +33,25 @@ std::int64_t part_of_row(const Loop& runs, const Caches& caches) noexcept {
 /// order, unless the L1 does not hold the lines that so few are written to.
 bool follows_destination(std::int64_t run, const Loop& read, const Loop& written,
                          const Tuning& tuning) noexcept {
-  if (!tuning.prefetch_for_write) return false;
-  constexpr std::int64_t kLeast = 16;
+  constexpr std::int64_t kLeast = 5, kLeastOfCrowd = 16;  // of which kernels know
+  if (!tuning.prefetch_for_write || run < kLeast) return false;
   const bool whole = run <= 2 * kLine && std::has_single_bit(static_cast<std::uint64_t>(run));
-  return !whole || (run >= kLeast && run != kLine && read.n < written.n &&
+  return !whole || (run >= kLeastOfCrowd && run != kLine && read.n < written.n &&
                     crowds(tuning.caches.l1_span(), tuning.caches.l1_ways, read.os, read.n));
 }
 
 /// Runs of so many bytes in the order of the destination, and the rows that follow each other in
-/// the source. Long rows are units by themselves. False, and the same job: they cannot be cut.
+/// the source. Long runs and long rows of them are units by themselves. False, and the same job:
+/// they cannot be cut.
 bool choose_in_order(Job& job, Pool& pool, int read, int written, std::int64_t run,
                      const Caches& caches) noexcept {
   const Loop& runs = pool.loops[written];
   const std::int64_t part = run < kLine ? part_of_row(runs, caches) : runs.n;
   if (part == 1) return false;
-  if (run * part > kMostBytes / 2) return true;
+  if (run > kMostOfAcross || run * part > kMostBytes / 2) {
+    append(job.b, pool.take(written));
+    return true;
+  }
   append(job.b, pool.take(read));
   job.across = pool.take_part(written - static_cast<int>(read < written), part);
   return true;
@@ -73,7 +77,7 @@ void choose_across(Job& job, Pool& pool, const Tuning& tuning) noexcept {
   if (run < kLine && across != written && crowds(caches.l1_span(), caches.l1_ways, loop.os, loop.n))
     return;
   // Zeros behind the runs of a row are one run.
-  if (pool.loops[across].valid != pool.loops[across].n && across != written) return;
+  if (loop.valid != loop.n && across != written) return;
   int rows = both ? read + written - across : 0;
   while (rows < pool.count && (rows == across || pool.loops[rows].dim >= 0)) ++rows;
   if (rows == pool.count || pool.loops[rows].n < kLeastRows) return;
