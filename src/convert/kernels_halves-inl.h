@@ -113,9 +113,8 @@ HWY_INLINE __m512i load_cast(const Byte* p, const Byte* q) {
     return load_halves(p, q);
   } else {
     const FloatTag df;
-    const auto cast = [&](const Byte* from) HWY_ATTR {
-      return narrow<kTo>(df, hn::LoadU(df, reinterpret_cast<const float*>(from)));
-    };
+    const auto cast = [&](const Byte* from)
+                          HWY_ATTR { return narrow<kTo>(df, load_floats<kFrom>(from)); };
     return hn::Combine(HalvesTag<4>(), cast(q), cast(p)).raw;
   }
 }

@@ -231,7 +231,7 @@ struct CastHalves {
     } else {
       const FloatTag df;
       const auto cast = [&](std::int64_t i) HWY_ATTR {
-        return narrow<kTo>(df, FloatVec{_mm512_maskz_loadu_ps(first_floats(n - i), p + 4 * i)});
+        return narrow<kTo>(df, load_first_floats<kFrom>(p + 4 * i, n - i));
       };
       return hn::Combine(HalvesTag<4>(), cast(16), cast(0)).raw;
     }
