@@ -75,7 +75,6 @@ TEST(Convert, ShortRowsAndColumns) {
     SCOPED_TRACE(target);
     conversion::use_instruction_set(target);
     Random random(21);
-    int planes = 0;
     for (int i = 0; i < 200; ++i) {
       const Shape shape("nchw", {pick(random, {2, 3, 4, 7, 8, 16, 31}),
                                  pick(random, {2, 3, 4, 5, 7, 8, 12, 16, 33}),
@@ -90,11 +89,7 @@ TEST(Convert, ShortRowsAndColumns) {
         ASSERT_EQ(difference({kInside, other, shape, dtype, to, {}, {}, {}}, random, some, options),
                   "");
       }
-      const Mapping a(Layout::parse(kOthers[0]), shape, dtype_bytes(dtype)),
-          b(Layout::parse(kInside), shape, dtype_bytes(dtype));
-      planes += Program(dtype, a, dtype, b, {}).kernel().starts_with("planes");
     }
-    EXPECT_GT(planes, 40);
   }
   conversion::use_instruction_set(0);
 }

@@ -9,7 +9,6 @@
 #include "base/thread_pool.h"
 #include "convert/cost.h"
 #include "convert/passes.h"
-#include "convert/planes.h"
 #include "convert/ragged.h"
 #include "convert/shuffle.h"
 #include "convert/slices.h"
@@ -30,7 +29,7 @@ constexpr std::size_t kTurnBytes = 32 * 1024;
 /// What another way has to save, for choosing it and making its tables takes time too: nanoseconds,
 /// times least_of_stage_.
 constexpr double kShuffleCost = 0.5, kPassesCost = 2;
-/// Stages, planes, passes and shuffles are described anew for each turn, which takes a microsecond.
+/// Stages, passes and shuffles are described anew for each turn, which takes a microsecond.
 constexpr std::size_t kTurnOfSteps = 512 * 1024;
 
 /// Cells up to the last that a digit reaches. The gap behind it, of the last row of a view into a
@@ -40,11 +39,6 @@ std::int64_t reach(const Mapping& mapping) {
   std::int64_t last = 0;
   for (const Digit& digit : mapping.linear_digits()) last += (digit.e - 1) * digit.stride;
   return last + 1;
-}
-
-/// Whether its units go by way of scratch memory in two steps.
-bool has_steps(const Job& job) noexcept {
-  return job.kind == Kind::planes || job.kind == Kind::passes;
 }
 
 }  // namespace
@@ -173,7 +167,7 @@ void Program::choose_slices(const Mapping& src, const Mapping& dst, Fault fault)
   plan_ = plan;
   sliced_ = true;
   src_scalar_ = dst_scalar_ = narrow();
-  bypass_ = slices_.cast_first ? bypass_of_steps() : Bypass::none;
+  bypass_ = slices_.cast_first ? bypass_of_last() : Bypass::none;
   make_jobs();
 }
 
@@ -186,7 +180,7 @@ Bypass Program::choose_bypass(const Options& options) const noexcept {
   return pieces ? Bypass::wide : Bypass::none;
 }
 
-Bypass Program::bypass_of_steps() const noexcept {
+Bypass Program::bypass_of_last() const noexcept {
   return bypass_ >= Bypass::lines ? Bypass::lines : Bypass::none;
 }
 
@@ -223,7 +217,7 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
   const bool several = !sliced_ && nests_ > 1 && nests_ <= kKept;
   const bool steps =
       std::any_of(jobs_.begin(), jobs_.begin() + (several ? nests_ : 0), [](const Job& job) {
-        return job.kind == Kind::stage || job.kind == Kind::shuffle || has_steps(job);
+        return job.kind == Kind::stage || job.kind == Kind::shuffle || job.kind == Kind::passes;
       });
   const std::size_t turn_bytes = steps ? kTurnOfSteps : kTurnBytes;
   const std::size_t turns = several ? dst_size_ / (parts * turn_bytes) + 1 : 1;
@@ -248,8 +242,9 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
     const std::int64_t begin = cut(job.units, part), end = cut(job.units, part + 1);
     if (job.kind == Kind::stage) {
       run_stages(i, job, begin, end, src, dst);
-    } else if (has_steps(job)) {
-      run_by_steps(nest_of(i), job, begin, end, memory);
+    } else if (job.kind == Kind::passes) {
+      if (begin < end)
+        run_passes(job, jobs_of_passes(nest_of(i), job, false), begin, end, memory, false);
     } else {
       run_job(job, begin, end, memory);
     }
@@ -281,7 +276,6 @@ void Program::make(const Nest& nest, bool alone, Bypass bypass, Job& out) const 
 
 void Program::choose_way(const Nest& nest, int scalar, std::int64_t times,
                          Job& job) const noexcept {
-  choose_planes(nest, scalar, least_of_stage_, job);
   const double least = static_cast<double>(least_of_stage_) / static_cast<double>(times);
   choose_shuffle(nest, scalar, kShuffleCost * least, tuning_, job);
   choose_passes(nest, scalar, kPassesCost * least, tuning_, job);
@@ -292,8 +286,7 @@ void Program::choose_move_of_stage(const Nest& nest, Job& job) const noexcept {
   Job move = uncast_move(nest, stage);
   choose_way(stage.move, narrow(), job.units, move);
   job.stage_move = move.kind;
-  job.pass_by_source = move.pass_by_source;
-  job.pass_inner = move.pass_inner;
+  job.between = move.between;
 }
 
 Job Program::uncast_move(const Nest& nest, Stage& out) const noexcept {
@@ -301,7 +294,7 @@ Job Program::uncast_move(const Nest& nest, Stage& out) const noexcept {
   cut_stage(outer_loops, src_scalar_, dst_scalar_, out);
   Job move;
   make_job(out.move, true, narrow(), narrow(), false, {},
-           out.cast_first ? bypass_of_steps() : Bypass::none, tuning_, move);
+           out.cast_first ? bypass_of_last() : Bypass::none, tuning_, move);
   return move;
 }
 
@@ -380,18 +373,20 @@ void Program::run_slice(const Byte* src, const Byte* src_end, Byte* dst) const n
                               : Memory{src, src_end, scratch, true};
   for (std::int64_t i = 0; i < nests_; ++i) {
     const Job& job = jobs_[static_cast<std::size_t>(i)];
-    has_steps(job) ? run_by_steps(nest_of(i), job, 0, job.units, memory)
-                   : run_job(job, 0, job.units, memory);
+    if (job.kind == Kind::passes) {
+      run_passes(job, jobs_of_passes(nest_of(i), job, memory.to_scratch), 0, job.units, memory,
+                 false);
+    } else {
+      run_job(job, 0, job.units, memory);
+    }
   }
   if (!first) cast_ranges(ranges, ranges.n, elements, scratch, dst);
 }
 
 Job Program::move_of_stage(const Nest& nest, const Job& job, Stage& out) const noexcept {
   Job move = uncast_move(nest, out);
-  if (job.stage_move == Kind::planes) choose_planes(out.move, narrow(), least_of_stage_, move);
   if (job.stage_move == Kind::shuffle) set_shuffle(out.move, narrow(), move);
-  if (job.stage_move == Kind::passes)
-    set_passes(out.move, narrow(), job.pass_by_source, job.pass_inner, move);
+  if (job.stage_move == Kind::passes) set_passes(out.move, narrow(), job.between, move);
   return move;
 }
 
@@ -400,8 +395,8 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
   if (begin >= end) return;
   Stage stage;
   const Job move = move_of_stage(nest_of(nest_index), job, stage);
-  Steps passes;
-  if (move.kind == Kind::passes) passes = steps_of_passes(stage.move, move, !stage.cast_first);
+  PassJobs passes;
+  if (move.kind == Kind::passes) passes = jobs_of_passes(stage.move, move, !stage.cast_first);
   alignas(64) Byte scratch[kStageBytes + 64];
   Chain ranges;
   ranges.count = 1;
@@ -416,8 +411,6 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
                         stage.cast_first ? outer.dst : scratch, !stage.cast_first};
     if (move.kind == Kind::passes) {
       run_passes(move, passes, 0, move.units, memory, outer.zero);
-    } else if (move.kind == Kind::planes) {
-      run_planes(move, 0, move.units, memory, outer.zero);
     } else {
       each_unit(move, 0, move.units, memory.src, memory.dst, [&](Unit& unit) {
         unit.zero |= outer.zero;
@@ -429,77 +422,54 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
   if (move.non_temporal) finish_stores();
 }
 
-void Program::run_steps(const Job& job, const Steps& steps, std::int64_t n, const Loop& block,
-                        std::span<Byte> scratch, std::int64_t begin, std::int64_t end,
-                        const Memory& memory, bool zero) const noexcept {
-  const Size size = memory.to_scratch ? Size::small : size_;
-  const Job &read = steps.read, &write = steps.write;
-  UnitRunner reader(read, row_cast_, false, false, {}, {}, memory.src_end, Size::small, tuning_);
-  UnitRunner writer(write, row_cast_, false, false, {}, {}, scratch.data() + scratch.size(), size,
-                    tuning_);
-  each_unit(job, begin, end, memory.src, memory.dst, [&](const Unit& outer) {
-    if (std::min(job.a.block, job.a.n - outer.a) != n) return;
-    const bool zeros = zero || outer.zero;
-    each_unit(read, 0, zeros ? 0 : read.units, outer.src + outer.a * block.is, scratch.data(),
-              [&](const Unit& unit) { reader.run(unit); });
-    each_unit(write, 0, write.units, scratch.data(), outer.dst + outer.a * block.os,
-              [&](Unit& unit) {
-                unit.zero |= zeros;
-                writer.run(unit);
-              });
-  });
-  if (write.non_temporal) finish_stores();
-}
-
-void Program::run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Memory& memory,
-                         bool zero) const noexcept {
-  const Planes planes = planes_of(job);
-  alignas(64) Byte scratch[kPlanesBytes];
-  // The last part of a loop may be shorter.
-  for (const std::int64_t n : {job.a.block, job.a.n % job.a.block}) {
-    if (n == 0) continue;
-    const Steps steps =
-        steps_of(into_planes(planes, n), from_planes(planes, n), planes.element, memory.to_scratch);
-    run_steps(job, steps, n, planes.between, scratch, begin, end, memory, zero);
-  }
-}
-
-void Program::run_passes(const Job& job, const Steps& steps, std::int64_t begin, std::int64_t end,
+void Program::run_passes(const Job& job, const PassJobs& jobs, std::int64_t begin, std::int64_t end,
                          const Memory& memory, bool zero) const noexcept {
   alignas(64) Byte scratch[kTileBytes + 64];
-  run_steps(job, steps, job.a.n, kOneIteration, scratch, begin, end, memory, zero);
+  const Size size = memory.to_scratch ? Size::small : size_;
+  const Loop& uneven = job.a.count > 0 ? job.a.loops[0] : kOneIteration;
+  const auto run = [&](const Job& first, const Job& second, std::int64_t part) {
+    UnitRunner reader(first, row_cast_, false, false, {}, {}, memory.src_end, Size::small, tuning_);
+    UnitRunner writer(second, row_cast_, false, false, {}, {}, scratch + sizeof scratch, size,
+                      tuning_);
+    each_unit(job, begin, end, memory.src, memory.dst, [&](const Unit& outer) {
+      if (std::min(job.a.block, job.a.n - outer.a) != part) return;
+      const bool zeros = zero || outer.zero;
+      each_unit(first, 0, zeros ? 0 : first.units, outer.src + outer.a * uneven.is, scratch,
+                [&](const Unit& unit) { reader.run(unit); });
+      each_unit(second, 0, second.units, scratch, outer.dst + outer.a * uneven.os, [&](Unit& unit) {
+        unit.zero |= zeros;
+        writer.run(unit);
+      });
+    });
+    if (second.non_temporal) finish_stores();
+  };
+  run(jobs.first, jobs.second, job.a.block);
+  if (jobs.rest > 0) run(jobs.first_of_rest, jobs.second_of_rest, jobs.rest);
 }
 
-Program::Steps Program::steps_of_passes(const Nest& nest, const Job& job,
-                                        bool to_scratch) const noexcept {
-  Passes passes;
-  make_passes(nest, job, passes);
-  return steps_of(passes.first, passes.second, job.dst_bytes, to_scratch);
+Program::PassJobs Program::jobs_of_passes(const Nest& nest, const Job& job,
+                                          bool to_scratch) const noexcept {
+  const int element = job.dst_bytes;
+  const Bypass bypass = to_scratch ? Bypass::none : bypass_of_last();
+  const auto make = [&](std::int64_t part, Job& first, Job& second) {
+    Passes passes;
+    make_passes(nest, job, part, passes);
+    make_job(passes.first, true, element, element, false, {}, Bypass::none, tuning_, first);
+    make_job(passes.second, true, element, element, false, {}, bypass, tuning_, second);
+    choose_shuffle(passes.first, element, 0, tuning_, first);
+    choose_shuffle(passes.second, element, 0, tuning_, second);
+  };
+  PassJobs out;
+  out.rest = job.a.n % job.a.block;
+  make(job.a.block, out.first, out.second);
+  if (out.rest > 0) make(out.rest, out.first_of_rest, out.second_of_rest);
+  return out;
 }
 
 Nest Program::nest_of(std::int64_t i) const noexcept {
   Nest nest;
   plan_.make(i, nest);
   return nest;
-}
-
-Program::Steps Program::steps_of(const Nest& read, const Nest& write, int element,
-                                 bool to_scratch) const noexcept {
-  const Bypass bypass = to_scratch ? Bypass::none : bypass_of_steps();
-  Steps out;
-  make_job(read, true, element, element, false, {}, Bypass::none, tuning_, out.read);
-  make_job(write, true, element, element, false, {}, bypass, tuning_, out.write);
-  choose_shuffle(read, element, 0, tuning_, out.read);
-  choose_shuffle(write, element, 0, tuning_, out.write);
-  return out;
-}
-
-void Program::run_by_steps(const Nest& nest, const Job& job, std::int64_t begin, std::int64_t end,
-                           const Memory& memory) const noexcept {
-  if (begin >= end) return;
-  if (job.kind == Kind::planes) return run_planes(job, begin, end, memory, false);
-  const Steps steps = steps_of_passes(nest, job, memory.to_scratch);
-  run_passes(job, steps, begin, end, memory, false);
 }
 
 const Job* Program::main_job() const noexcept {

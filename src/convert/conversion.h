@@ -79,9 +79,11 @@ class Program {
     bool to_scratch;
   };
 
-  /// Into scratch memory and out of it.
-  struct Steps {
-    Job read, write;
+  /// Into scratch memory and out of it, of whole tiles and of those that have `rest` iterations of
+  /// chain a.
+  struct PassJobs {
+    Job first, second, first_of_rest, second_of_rest;
+    std::int64_t rest;
   };
 
   /// Whether the units of jobs are cast.
@@ -97,8 +99,8 @@ class Program {
   /// The job that writes most; null where there is none.
   const Job* main_job() const noexcept;
   Bypass choose_bypass(const Options& options) const noexcept;
-  /// Where a job is done in steps, of the last of them.
-  Bypass bypass_of_steps() const noexcept;
+  /// Of the last step of what goes by way of scratch memory.
+  Bypass bypass_of_last() const noexcept;
   void set_map(const ScalarMap& map, const Mapping& src, const Mapping& dst);
   template <class F>
   void each_unit(const Job& job, std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst,
@@ -122,20 +124,10 @@ class Program {
   Job move_of_stage(const Nest& nest, const Job& job, Stage& out) const noexcept;
   void run_stages(std::int64_t nest_index, const Job& job, std::int64_t begin, std::int64_t end,
                   const Byte* src, Byte* dst) const noexcept;
-  /// Each unit of the job by way of scratch memory: those that take n iterations of chain a, which
-  /// are as far from each other as those of `block`.
-  void run_steps(const Job& job, const Steps& steps, std::int64_t n, const Loop& block,
-                 std::span<Byte> scratch, std::int64_t begin, std::int64_t end,
-                 const Memory& memory, bool zero) const noexcept;
-  void run_planes(const Job& job, std::int64_t begin, std::int64_t end, const Memory& memory,
-                  bool zero) const noexcept;
-  void run_passes(const Job& job, const Steps& steps, std::int64_t begin, std::int64_t end,
+  /// Each unit of the job by way of scratch memory; `zero`: none has a source.
+  void run_passes(const Job& job, const PassJobs& jobs, std::int64_t begin, std::int64_t end,
                   const Memory& memory, bool zero) const noexcept;
-  /// Of a job of the nest that has two steps.
-  void run_by_steps(const Nest& nest, const Job& job, std::int64_t begin, std::int64_t end,
-                    const Memory& memory) const noexcept;
-  Steps steps_of_passes(const Nest& nest, const Job& job, bool to_scratch) const noexcept;
-  Steps steps_of(const Nest& read, const Nest& write, int element, bool to_scratch) const noexcept;
+  PassJobs jobs_of_passes(const Nest& nest, const Job& job, bool to_scratch) const noexcept;
   /// Another way than the job, without a cast, that is done so many times, if there is a faster
   /// one.
   void choose_way(const Nest& nest, int scalar, std::int64_t times, Job& job) const noexcept;

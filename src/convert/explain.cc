@@ -63,7 +63,6 @@ std::string Program::kernel() const {
   if (sliced_) return out + "slices";
   if (job->kind == Kind::strided) return text(out, "strided ", job->dst_bytes);
   if (job->kind == Kind::stage) return out + "stage";
-  if (job->kind == Kind::planes) return text("planes ", job->dst_bytes);
   if (job->kind == Kind::shuffle) return text("shuffle ", job->dst_bytes);
   if (job->kind == Kind::passes) return text("two passes ", job->dst_bytes);
   // Rows are cast run by run.
@@ -129,20 +128,17 @@ std::string Program::explain(const Nest& nest, const Job& job, bool cast) const 
                   " elements, which are cast as they lie and moved by way of scratch memory:\n  ",
                   explain(stage.move, move, false));
     }
-    case Kind::planes:
-      return text(begin("planes", "parts"), job.b.n, " planes of ", job.a.block, elements,
-                  ", which are made in scratch memory and become the result\n");
     case Kind::shuffle:
       return text(begin("shuffle", "blocks"), job.a.block * job.b.block, " chunks of ", job.chunk.n,
                   elements, ", which are put together in registers\n");
     case Kind::passes: {
       Passes passes;
-      make_passes(nest, job, passes);
-      const Steps steps = steps_of(passes.first, passes.second, job.dst_bytes, false);
-      return text(begin("two passes", "tiles"), job.a.n, elements,
+      make_passes(nest, job, job.a.block, passes);
+      const PassJobs jobs = jobs_of_passes(nest, job, false);
+      return text(begin("two passes", "tiles"), job.a.block * job.b.n, elements,
                   ", by way of another layout in scratch memory. Of a tile:\n  ",
-                  explain(passes.first, steps.read, false), "  ",
-                  explain(passes.second, steps.write, false));
+                  explain(passes.first, jobs.first, false), "  ",
+                  explain(passes.second, jobs.second, false));
     }
     default:
       return explain_moves(job, cast);

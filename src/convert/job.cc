@@ -458,8 +458,8 @@ void begin_job(const Nest& nest, int src_bytes, int dst_bytes, Job& out) noexcep
   out.walk = Walk::free;
   out.non_temporal = out.whole_lines = out.one_piece = false;
   out.last_run = out.last_valid = 0;
-  out.pass_by_source = false;
-  out.pass_inner = out.windows = 0;
+  out.between = {};
+  out.windows = 0;
   out.back_is = out.back_os = 0;
   out.shuffle = nullptr;
   out.stage_move = Kind::copy;

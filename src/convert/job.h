@@ -28,14 +28,21 @@ enum class Kind : std::uint8_t {
   transpose,  ///< a is contiguous in the source, b in the destination
   strided,    ///< no contiguous loop on one side or both: element by element
   stage,      ///< a cast by way of scratch memory, see stage.h; chain a has its elements
-  planes,     ///< by way of planes in scratch memory, see planes.h
   shuffle,    ///< chunks put together in registers, see shuffle.h; a and b are loops of them
-  passes,     ///< by way of another layout in scratch memory, see passes.h; a has its elements
+  passes,  ///< by way of another layout in scratch memory, see passes.h; b has its elements, those
+           ///< of an iteration of a where that is a loop that parts do not divide
 };
 
 /// Whether the rows or the columns of a transposition are contiguous in short parts only. Rows are
 /// gathered in scratch memory before the kernel runs; columns are made there and copied afterwards.
 enum class Parts : std::uint8_t { none, rows, columns };
+
+/// A layout between two passes: `count` loops of a tile, from the one on that is `first` in the
+/// order of one side, are innermost, and the others follow in the order of the other side.
+struct Between {
+  bool by_source;
+  int first, count;
+};
 
 /// One loop over units: an outer loop of the nest, or the blocks of a chain.
 struct Step {
@@ -111,15 +118,14 @@ struct Job {
   std::int64_t row_stride, col_stride;
   std::int64_t copy_run, copy_valid, copy_across;  ///< likewise of a copy
   UnitMove move;
-  JoinKernels joins;    ///< of a move between rows and pixels
-  bool pass_by_source;  ///< of passes: whose innermost loops their layout has innermost
-  int pass_inner;       ///< how many of them
-  int windows;          ///< of a chunk of a shuffle, as many for each vector
+  JoinKernels joins;  ///< of a move between rows and pixels
+  Between between;    ///< of passes
+  int windows;        ///< of a chunk of a shuffle, as many for each vector
   /// Of a shuffle: how far before its place the last chunk of chain a begins, so that it ends with
   /// the loop.
   std::int64_t back_is, back_os;
   void (*shuffle)(const ShuffleRun&);
-  Kind stage_move;  ///< of a stage: a shuffle, planes or passes (then as above), or any other
+  Kind stage_move;  ///< of a stage: a shuffle or passes (then as above), or any other
   int step_count;
   std::array<Step, kMaxLoops + 2> steps;  ///< innermost first
   std::int64_t units;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/checked.h"
 #include "convert/cost.h"
 #include "convert/pool.h"
 #include "convert/shuffle.h"
@@ -18,9 +19,11 @@ struct Tile {
   std::array<Loop, kMostLoops> loops;
   int count = 0;
   std::int64_t n = 1;
-  int element;  ///< bytes
+  int element;           ///< bytes
+  int uneven = -1;       ///< the loop that parts do not divide, if any
+  std::int64_t all = 1;  ///< its iterations, in all tiles
 
-  std::span<Loop> all() noexcept { return {loops.data(), static_cast<std::size_t>(count)}; }
+  std::span<Loop> all_loops() noexcept { return {loops.data(), static_cast<std::size_t>(count)}; }
 
   /// Bytes that follow each other on one side.
   std::int64_t run(std::int64_t Loop::*stride) const noexcept {
@@ -35,6 +38,15 @@ struct Tile {
   }
 };
 
+/// How many iterations of the loop a tile has room for: a divisor, or, where that is small, as many
+/// of all tiles but the last.
+std::int64_t part_of(const Loop& loop, std::int64_t room) noexcept {
+  if (loop.n <= room) return loop.n;
+  if (loop.valid < loop.n || room < 2) return 1;
+  const std::int64_t even = equal_part(loop.n, room);
+  return 2 * even > room ? even : ceil_div(loop.n, ceil_div(loop.n, room));
+}
+
 /// Takes the loops that go on where the runs of either side end, the shorter one first, until both
 /// are long or there is no room for more.
 bool cut_tile(Pool& pool, int element, Tile& out) noexcept {
@@ -44,31 +56,40 @@ bool cut_tile(Pool& pool, int element, Tile& out) noexcept {
   while (!(done[0] && done[1]) && out.count < kMostLoops) {
     const std::int64_t runs[] = {out.run(&Loop::is), out.run(&Loop::os)};
     const int side = done[0] ? 1 : done[1] ? 0 : runs[1] <= runs[0] ? 1 : 0;
-    const std::int64_t room = kTileBytes / element / out.n;
     const int i = side == 0 ? pool.find_source(runs[0]) : pool.find_destination(runs[1]);
     done[side] = true;
     if (i < 0 || runs[side] >= kLong) continue;
-    const Loop& next = pool.loops[i];
-    std::int64_t n = next.n;
-    if (n > room) n = next.valid < next.n ? 1 : equal_part(n, std::max<std::int64_t>(room, 1));
-    if (n < 2) continue;
-    done[side] = n < next.n;
-    out.loops[static_cast<std::size_t>(out.count++)] = pool.take_part(i, n);
+    const std::int64_t all = pool.loops[i].n,
+                       n = part_of(pool.loops[i], kTileBytes / element / out.n);
+    const bool even = all % n == 0;
+    if (n < 2 || (!even && out.uneven >= 0)) continue;
+    done[side] = n < all;
+    Loop& loop = out.loops[static_cast<std::size_t>(out.count)];
+    if (even) {
+      loop = pool.take_part(i, n);
+    } else {
+      out.uneven = out.count;
+      out.all = all;
+      loop = pool.take(i);
+      loop.n = loop.valid = n;
+    }
+    ++out.count;
     out.n *= n;
   }
   return out.count > 2 && std::min(out.run(&Loop::is), out.run(&Loop::os)) >= kLeast;
 }
 
-/// The passes by way of a layout that has the innermost `inner` loops of one side innermost, and
-/// the others in the order of the other side.
-void order(Tile tile, bool by_source, int inner, Passes& out) noexcept {
+/// The passes by way of such a layout.
+void order(Tile tile, const Between& between, Passes& out) noexcept {
+  const bool by_source = between.by_source;
   const auto near = by_source ? &Loop::is : &Loop::os, far = by_source ? &Loop::os : &Loop::is;
   const auto sort = [](auto begin, auto end, auto stride) {
     std::sort(begin, end, [&](const Loop& x, const Loop& y) { return x.*stride < y.*stride; });
   };
-  const std::span<Loop> loops = tile.all();
+  const std::span<Loop> loops = tile.all_loops();
   sort(loops.begin(), loops.end(), near);
-  sort(loops.begin() + inner, loops.end(), far);
+  std::rotate(loops.begin(), loops.begin() + between.first, loops.end());
+  sort(loops.begin() + between.count, loops.end(), far);
   for (Nest* const nest : {&out.first, &out.second}) {
     nest->fill = false;
     nest->src = nest->dst = nest->param = 0;
@@ -88,30 +109,40 @@ void order(Tile tile, bool by_source, int inner, Passes& out) noexcept {
 
 }  // namespace
 
-void make_passes(const Nest& nest, const Job& job, Passes& out) noexcept {
+void make_passes(const Nest& nest, const Job& job, std::int64_t part, Passes& out) noexcept {
   Pool pool(nest);  // with loops within an element, which no run goes on with
   Tile tile;
   cut_tile(pool, job.dst_bytes, tile);
-  order(tile, job.pass_by_source, job.pass_inner, out);
+  if (tile.uneven >= 0) {
+    Loop& loop = tile.loops[static_cast<std::size_t>(tile.uneven)];
+    loop.n = loop.valid = part;
+  }
+  order(tile, job.between, out);
 }
 
-void set_passes(const Nest& nest, int scalar, bool by_source, int inner, Job& job) noexcept {
+void set_passes(const Nest& nest, int scalar, const Between& between, Job& job) noexcept {
   Pool pool(nest);
   const int element = take_element(pool, scalar);
   Tile tile;
   cut_tile(pool, element, tile);
   begin_job(nest, element, element, job);
   job.kind = Kind::passes;
-  job.pass_by_source = by_source;
-  job.pass_inner = inner;
-  job.a.n = job.a.valid = job.a.block = tile.n;
+  job.between = between;
+  job.b.n = job.b.valid = job.b.block = tile.n;
+  if (tile.uneven >= 0) {
+    Loop loop = tile.loops[static_cast<std::size_t>(tile.uneven)];
+    job.b.n = job.b.valid = job.b.block = tile.n / loop.n;
+    job.a.block = loop.n;
+    loop.n = loop.valid = tile.all;
+    append(job.a, loop);
+  }
   order_steps(job, pool);
 }
 
 void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tuning,
                    Job& job) noexcept {
   constexpr double kGain = 0.75, kWorth = 2.5;  // ns of a line
-  if (job.fill || job.kind == Kind::planes) return;
+  if (job.fill) return;
   const std::int64_t bytes = job.bytes();
   double best = most_of_other(cost_of(job, tuning), bytes, kWorth, kGain, least);
   if (best <= 0) return;
@@ -120,26 +151,29 @@ void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tun
   Tile tile;
   if (!cut_tile(pool, element, tile)) return;
   const double tiles = static_cast<double>(bytes) / static_cast<double>(tile.n * element);
-  bool by_source = false;
-  int inner = 0;
+  Between chosen{};
   Passes passes;
-  Job pass;
-  for (const bool source : {false, true}) {
+  const auto cost_of_pass = [&](const Nest& pass) {
+    Job move;
+    make_job(pass, true, element, element, false, {}, Bypass::none, tuning, move);
+    choose_shuffle(pass, element, 0, tuning, move);
+    return tiles * cost_of(move, tuning);
+  };
+  const auto try_out = [&](const Between& between) {
+    order(tile, between, passes);
+    double cost = cost_of_pass(passes.first);
+    if (cost < best) cost += cost_of_pass(passes.second);
+    if (cost >= best) return;
+    best = cost;
+    chosen = between;
+  };
+  for (const bool by_source : {false, true}) {
     for (int k = 1; k + 1 < tile.count; ++k) {
-      order(tile, source, k, passes);
-      double cost = 0;
-      for (const Nest* const one : {&passes.first, &passes.second}) {
-        make_job(*one, true, element, element, false, {}, Bypass::none, tuning, pass);
-        choose_shuffle(*one, element, 0, tuning, pass);
-        cost += cost_of(pass, tuning);
-      }
-      if (cost * tiles >= best) continue;
-      best = cost * tiles;
-      by_source = source;
-      inner = k;
+      try_out({by_source, 0, k});
+      try_out({by_source, k, tile.count - k});
     }
   }
-  if (inner > 0) set_passes(nest, scalar, by_source, inner, job);
+  if (chosen.count > 0) set_passes(nest, scalar, chosen, job);
 }
 
 }  // namespace stowage::conversion

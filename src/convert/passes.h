@@ -16,16 +16,14 @@ struct Passes {
   Nest first, second;  ///< from the source to the tile, and from the tile to the destination
 };
 
-/// Makes it a job of two passes of the nest, which has a tile and whose scalars have so many bytes,
-/// by way of the layout that has the `inner` innermost loops of the source, or of the destination,
-/// innermost.
-void set_passes(const Nest& nest, int scalar, bool by_source, int inner, Job& job) noexcept;
+/// Makes it a job of two passes of the nest, which has a tile and whose scalars have so many bytes.
+void set_passes(const Nest& nest, int scalar, const Between& between, Job& job) noexcept;
 
-/// Likewise, by way of the best such layout, if that saves at least so many nanoseconds.
+/// Likewise, by way of the best layout, if that saves at least so many nanoseconds.
 void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tuning,
                    Job& job) noexcept;
 
-/// The passes of a job of the nest.
-void make_passes(const Nest& nest, const Job& job, Passes& out) noexcept;
+/// The passes of a job of the nest, of units of so many iterations of its chain a.
+void make_passes(const Nest& nest, const Job& job, std::int64_t part, Passes& out) noexcept;
 
 }  // namespace stowage::conversion

@@ -116,6 +116,41 @@ TEST(ConvertPasses, AnyOrderOfDigits) {
   EXPECT_EQ(kinds.contains("shuffle"), shuffles);
 }
 
+// Few images inside, of few channels: the pixels between them are a prime number, so that the last
+// tile has fewer of them.
+TEST(ConvertPasses, LastTilesMayBeShorter) {
+  ThreadPool pool(3);
+  constexpr const char *kInside = "c h w n", *kOutside = "n h w c";
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    SCOPED_TRACE(target);
+    conversion::use_instruction_set(target);
+    Random random(8);
+    int passes = 0;
+    for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
+      for (const bool outwards : {false, true}) {
+        const Shape shape("nchw", {pick(random, {2, 4, 8}), pick(random, {3, 4, 5}), 1, 5003});
+        Case c{outwards ? kInside : kOutside,
+               outwards ? kOutside : kInside,
+               shape,
+               dtype,
+               dtype,
+               {},
+               {},
+               {}};
+        const Options options = any_options(random);
+        ASSERT_EQ(difference_of(c, options, random, random() % 2 == 0 ? &pool : nullptr), "");
+        const Program program(dtype, c.mapping(c.from, dtype), dtype, c.mapping(c.to, dtype), {},
+                              options);
+        passes += program.kernel().starts_with("two passes");
+        c.dst = dtype == DType::f32 ? DType::f16 : DType::f32;
+        ASSERT_EQ(difference_of(c, options, random, nullptr), "");
+      }
+    }
+    EXPECT_GT(passes, 0);
+  }
+  conversion::use_instruction_set(0);
+}
+
 TEST(ConvertPasses, AreChosenBetweenPackings) {
   EXPECT_EQ(kernel_of("o/4 i/4 h w i%4 o%4", "o i h w", "o=32,i=128,h=5,w=5", DType::u8),
             "two passes 1");

@@ -137,6 +137,8 @@ void UnitRunner::locate_rows(const Unit& unit, std::int64_t nb, bool full) noexc
     block_.row_offset = src - row_table_.base;
   } else {
     row_table_ = {unit.b, nb, src};
+    if (is_whole(job_.b))
+      return locate_iterations(job_.b, &Loop::is, unit.b, nb, src, rows_);
     walk(job_.b, unit.b, nb,
          [&](std::int64_t i, std::int64_t is, std::int64_t, std::int64_t, bool valid) {
            rows_[i] = valid ? src + is : nullptr;
@@ -164,10 +166,7 @@ void UnitRunner::locate_columns(const Unit& unit, std::int64_t na, bool full) no
     block_.col_offset = dst - column_table_.base;
   } else {
     column_table_ = {unit.a, na, dst};
-    walk(job_.a, unit.a, na,
-         [&](std::int64_t i, std::int64_t, std::int64_t os, std::int64_t, bool) {
-           columns_[i] = dst + os;
-         });
+    locate_iterations(job_.a, &Loop::os, unit.a, na, dst, columns_);
   }
 }
 

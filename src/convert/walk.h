@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "convert/job.h"
+#include "convert/pool.h"
 
 namespace stowage::conversion {
 
@@ -57,6 +58,38 @@ void walk(const Chain& chain, std::int64_t start, std::int64_t n, F f) {
   }
 }
 
+/// Where iterations [start, start + n) of the chain are on one side, from `base`, where all of them
+/// have a place. Those of the first loop come again with each iteration of the second one: what is
+/// known of these doubles.
+template <class B>
+void locate_iterations(const Chain& chain, std::int64_t Loop::*stride, std::int64_t start,
+                       std::int64_t n, B* base, B** out) {
+  const auto loop = [&](int k) { return k < chain.count ? chain.loops[k] : kOneIteration; };
+  const Loop inner = loop(0), next = loop(1);
+  const std::int64_t period = inner.n, all = period * next.n;
+  while (n > 0) {
+    B* from = base;
+    std::int64_t rest = start / all;
+    for (int k = 2; k < chain.count; rest /= chain.loops[k++].n)
+      from += rest % chain.loops[k].n * (chain.loops[k].*stride);
+    const std::int64_t first = start % all, part = std::min(n, all - first);
+    std::int64_t known = std::min(part, period);
+    for (std::int64_t i = 0; i < known; ++i) {
+      const std::int64_t at = first + i;
+      out[i] = from + at % period * (inner.*stride) + at / period * (next.*stride);
+    }
+    while (known < part) {
+      const std::int64_t more = std::min(known, part - known),
+                         distance = known / period * (next.*stride);
+      for (std::int64_t i = 0; i < more; ++i) out[known + i] = out[i] + distance;
+      known += more;
+    }
+    out += part;
+    start += part;
+    n -= part;
+  }
+}
+
 inline std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
   return chain.count > 0 ? chain.loops[0].*stride : 0;
 }
@@ -65,6 +98,12 @@ inline std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
 inline bool same_parameters(const Chain& chain) {
   const auto* const loops = chain.loops.begin();
   return std::all_of(loops, loops + chain.count, [](const Loop& l) { return l.ps == 0; });
+}
+
+/// Whether all iterations have a source.
+inline bool is_whole(const Chain& chain) {
+  const auto* const loops = chain.loops.begin();
+  return std::all_of(loops, loops + chain.count, [](const Loop& l) { return l.valid == l.n; });
 }
 
 /// Whether iterations of so many bytes fill one piece of the destination, in any order.
