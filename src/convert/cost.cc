@@ -56,7 +56,7 @@ std::int64_t source_span(const Job& job) noexcept {
 
 /// Of a window of a shuffle, and of a line that windows have more than there are to fill, where the
 /// L1 does not keep the rest of what they read.
-constexpr double kWindowCost = 0.3, kWindowAgain = 0.15;
+constexpr double kWindowCost = 0.4, kWindowAgain = 0.15;
 
 /// Registers do not hold the tables of so many windows of whole lines.
 constexpr std::int64_t kManyWindows = 24;

@@ -345,11 +345,12 @@ struct ShuffleTable {
   static std::int64_t index(int v, int step) noexcept { return v * kMostSteps + step; }
 };
 
-/// n chunks, at these distances.
+/// Rows of n chunks, at these distances.
 struct ShuffleRun {
   const Byte* src;
   Byte* dst;
   std::int64_t n, is, os;
+  std::int64_t rows, row_is, row_os;
   const ShuffleTable* table;
 };
 

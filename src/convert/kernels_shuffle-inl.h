@@ -16,6 +16,17 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
+/// f(source, destination) of each chunk.
+template <class F>
+HWY_INLINE void each_chunk(const ShuffleRun& run, F f) {
+  const ShuffleRun at = run;  // bytes may alias the original
+  for (std::int64_t r = 0; r < at.rows; ++r) {
+    const Byte* src = at.src + r * at.row_is;
+    Byte* dst = at.dst + r * at.row_os;
+    for (std::int64_t i = 0; i < at.n; ++i, src += at.is, dst += at.os) f(src, dst);
+  }
+}
+
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 
 /// Of step s and the piece b behind the first of some, for load_rows.
@@ -35,15 +46,14 @@ struct WindowsOfPieces {
   HWY_INLINE const Byte* at(int s, int b) const { return src + windows[s][b]; }
 };
 
-/// The same 16 * kB bytes of each of n chunks, in kSteps steps.
+/// The same 16 * kB bytes of each chunk, in kSteps steps.
 template <int kB, int kSteps>
-HWY_INLINE void shuffle_pieces(const ShuffleRun& run, std::int64_t n, int v, const Byte* src,
-                               Byte* dst) {
+HWY_INLINE void shuffle_pieces(const ShuffleRun& run, int v) {
   const TileTag<1, kB> d;
   const ShuffleTable& table = *run.table;
-  const std::int64_t is = run.is, os = run.os, rest = table.bytes - 16 * v;
+  const std::int64_t rest = table.bytes - 16 * v;
   hn::Vec<TileTag<1, kB> > order[kSteps];
-  WindowsOfPieces<kB, kSteps> from{src, {}};
+  WindowsOfPieces<kB, kSteps> from{run.src, {}};
   for (int s = 0; s < kSteps; ++s) {
     order[s] = load_rows<1, kB>(OrdersOfPieces{table, v}, s);
     for (int b = 0; b < kB; ++b) from.windows[s][b] = *table.windows_of(v + b, s);
@@ -51,7 +61,8 @@ HWY_INLINE void shuffle_pieces(const ShuffleRun& run, std::int64_t n, int v, con
   const auto picked = [&](int s) HWY_ATTR {
     return hn::TableLookupBytesOr0(load_rows<1, kB>(from, s), order[s]);
   };
-  for (std::int64_t i = 0; i < n; ++i, from.src += is, dst += os) {
+  each_chunk(run, [&](const Byte* src, Byte* dst) HWY_ATTR {
+    from.src = src;
     auto out = picked(0);
     HWY_UNROLL(3)
     for (int s = 1; s < kSteps; ++s) out = hn::Or(out, picked(s));
@@ -60,7 +71,7 @@ HWY_INLINE void shuffle_pieces(const ShuffleRun& run, std::int64_t n, int v, con
     } else if constexpr (kB == 1) {
       store_some(out, dst + 16 * v, rest);
     }
-  }
+  });
 }
 
 /// Some chunks at a time, whose lines the L1 holds, piece by piece.
@@ -69,16 +80,21 @@ void shuffle_by_pieces(const ShuffleRun& run) {
   constexpr std::int64_t kChunks = 32;
   const int vectors = run.table->vectors;
   const bool whole = run.table->bytes % 16 == 0;
-  for (std::int64_t i = 0; i < run.n; i += kChunks) {
-    const std::int64_t n = std::min(kChunks, run.n - i);
-    const Byte* const src = run.src + i * run.is;
-    Byte* const dst = run.dst + i * run.os;
-    int v = 0;
-    if constexpr (kBlocks > 1) {
-      for (; v + 1 < vectors && (v + 2 < vectors || whole); v += 2)
-        shuffle_pieces<2, kSteps>(run, n, v, src, dst);
+  const std::int64_t rows = std::max<std::int64_t>(kChunks / std::max<std::int64_t>(run.n, 1), 1);
+  for (std::int64_t r = 0; r < run.rows; r += rows) {
+    for (std::int64_t i = 0; i < run.n; i += kChunks) {
+      ShuffleRun some = run;
+      some.src += r * run.row_is + i * run.is;
+      some.dst += r * run.row_os + i * run.os;
+      some.n = std::min(kChunks, run.n - i);
+      some.rows = std::min(rows, run.rows - r);
+      int v = 0;
+      if constexpr (kBlocks > 1) {
+        for (; v + 1 < vectors && (v + 2 < vectors || whole); v += 2)
+          shuffle_pieces<2, kSteps>(some, v);
+      }
+      for (; v < vectors; ++v) shuffle_pieces<1, kSteps>(some, v);
     }
-    for (; v < vectors; ++v) shuffle_pieces<1, kSteps>(run, n, v, src, dst);
   }
 }
 
@@ -129,10 +145,7 @@ void shuffle_chunks(const ShuffleRun& run) {
       taken[v][s] = _mm512_load_si512(table.taken_of(v, s));
     }
   }
-  const Byte* src = run.src;
-  Byte* dst = run.dst;
-  const std::int64_t n = run.n, is = run.is, os = run.os;
-  for (std::int64_t i = 0; i < n; ++i, src += is, dst += os) {
+  each_chunk(run, [&](const Byte* src, Byte* dst) HWY_ATTR {
     for (int v = 0; v < kVectors; ++v) {
       __m512i out = pick<E>(src + window[v][0][0], src + window[v][0][1], order[v][0]);
       if (zeros) out = _mm512_and_si512(out, taken[v][0]);
@@ -146,7 +159,7 @@ void shuffle_chunks(const ShuffleRun& run) {
         _mm512_mask_storeu_epi8(dst + v * kVector, last, out);
       }
     }
-  }
+  });
 }
 
 /// Of lanes of E bytes.

@@ -201,15 +201,20 @@ void expect_same_chunks(const Chain& chunk, int element, std::set<std::pair<int,
   const auto run = conversion::kernels().shuffles_of(table.lane).run_of(table.vectors, table.steps);
   ASSERT_NE(run, nullptr);
   seen.insert({table.vectors, table.steps});
-  constexpr std::int64_t kChunks = 5, kGap = 3;
-  const std::int64_t is = 1 + table.reach / 2, os = table.bytes + kGap;
+  constexpr std::int64_t kChunks = 5, kRows = 3, kGap = 3;
+  const std::int64_t is = 1 + table.reach / 2, os = table.bytes + kGap, row_is = 7,
+                     row_os = kChunks * os + kGap;
   Random random(7);
-  Guarded in(static_cast<std::size_t>((kChunks - 1) * is + table.reach), true);
+  Guarded in(static_cast<std::size_t>((kChunks - 1) * is + (kRows - 1) * row_is + table.reach),
+             true);
   fill_random(DType::u8, in.bytes(), random);
-  std::vector<unsigned char> got(static_cast<std::size_t>(kChunks * os), 0xa5), want = got;
-  run({in.data(), got.data(), kChunks, is, os, &table});
-  for (std::int64_t i = 0; i < kChunks; ++i)
-    move_chunk(chunk, element, in.data() + i * is, want.data() + i * os);
+  std::vector<unsigned char> got(static_cast<std::size_t>(kRows * row_os), 0xa5), want = got;
+  run({in.data(), got.data(), kChunks, is, os, kRows, row_is, row_os, &table});
+  for (std::int64_t k = 0; k < kRows; ++k) {
+    for (std::int64_t i = 0; i < kChunks; ++i)
+      move_chunk(chunk, element, in.data() + i * is + k * row_is,
+                 want.data() + i * os + k * row_os);
+  }
   EXPECT_EQ(got, want) << table.vectors << " vectors in " << table.steps << " steps";
 }
 

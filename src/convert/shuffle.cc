@@ -252,7 +252,7 @@ bool set_shuffle(const Nest& nest, int scalar, Job& job) noexcept {
 
 void choose_shuffle(const Nest& nest, int scalar, double least, const Tuning& tuning,
                     Job& job) noexcept {
-  constexpr double kGain = 0.8, kWorth = 2;  // ns of a line
+  constexpr double kGain = 0.9, kWorth = 2;  // ns of a line
   if (job.fill) return;
   const double most = most_of_other(cost_of(job, tuning), job.bytes(), kWorth, kGain, least);
   Job made;

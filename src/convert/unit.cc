@@ -137,8 +137,7 @@ void UnitRunner::locate_rows(const Unit& unit, std::int64_t nb, bool full) noexc
     block_.row_offset = src - row_table_.base;
   } else {
     row_table_ = {unit.b, nb, src};
-    if (is_whole(job_.b))
-      return locate_iterations(job_.b, &Loop::is, unit.b, nb, src, rows_);
+    if (is_whole(job_.b)) return locate_iterations(job_.b, &Loop::is, unit.b, nb, src, rows_);
     walk(job_.b, unit.b, nb,
          [&](std::int64_t i, std::int64_t is, std::int64_t, std::int64_t, bool valid) {
            rows_[i] = valid ? src + is : nullptr;
@@ -345,32 +344,43 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
   }
 }
 
-/// n chunks of chain a. Those of the last ones whose windows reach beyond the source are moved by
-/// elements.
-void UnitRunner::shuffle_chunks(const Byte* src, Byte* dst, std::int64_t n, bool zero) noexcept {
-  const Loop& a = job_.a.loops[0];
-  if (zero) {
-    for (std::int64_t i = 0; i < n; ++i)
-      std::memset(dst + i * a.os, 0, static_cast<std::size_t>(shuffle_.bytes));
-    return;
+/// Rows of n chunks, at the distances of chains a and b. Those whose windows reach beyond the
+/// source are moved by elements.
+void UnitRunner::shuffle_rows(const Byte* src, Byte* dst, std::int64_t n,
+                              std::int64_t rows) noexcept {
+  const Loop &a = job_.a.loops[0], &b = job_.b.loops[0];
+  const auto beyond = [&](std::int64_t chunks, std::int64_t at) {
+    return src + (chunks - 1) * a.is + at * b.is + shuffle_.reach > src_end_;
+  };
+  std::int64_t whole = rows;  // rows none of whose windows do
+  while (whole > 0 && beyond(n, whole - 1)) --whole;
+  job_.shuffle({src, dst, n, a.is, a.os, whole, b.is, b.os, &shuffle_});
+  for (std::int64_t k = whole; k < rows; ++k) {
+    std::int64_t i = n;
+    while (i > 0 && beyond(i, k)) --i;
+    job_.shuffle({src + k * b.is, dst + k * b.os, i, a.is, a.os, 1, 0, 0, &shuffle_});
+    for (; i < n; ++i)
+      move_chunk(job_.chunk, job_.dst_bytes, src + i * a.is + k * b.is, dst + i * a.os + k * b.os);
   }
-  std::int64_t whole = n;
-  while (whole > 0 && src + (whole - 1) * a.is + shuffle_.reach > src_end_) --whole;
-  job_.shuffle({src, dst, whole, a.is, a.os, &shuffle_});
-  for (; whole < n; ++whole)
-    move_chunk(job_.chunk, job_.dst_bytes, src + whole * a.is, dst + whole * a.os);
 }
 
 void UnitRunner::shuffle(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept {
   const Loop &a = job_.a.loops[0], &b = job_.b.loops[0];
   const std::int64_t back = job_.back_os > 0 && unit.a + na == job_.a.n ? 1 : 0, n = na - back;
-  for (std::int64_t k = unit.b; k < unit.b + nb; ++k) {
-    const Byte* const src = unit.src + unit.a * a.is + k * b.is;
-    Byte* const dst = unit.dst + unit.a * a.os + k * b.os;
-    shuffle_chunks(src, dst, n, unit.zero);
-    if (back > 0)
-      shuffle_chunks(src + n * a.is - job_.back_is, dst + n * a.os - job_.back_os, 1, unit.zero);
+  const Byte* const src = unit.src + unit.a * a.is + unit.b * b.is;
+  Byte* const dst = unit.dst + unit.a * a.os + unit.b * b.os;
+  if (unit.zero) {
+    for (std::int64_t k = 0; k < nb; ++k) {
+      for (std::int64_t i = 0; i < na; ++i) {
+        const std::int64_t before = i < n ? 0 : job_.back_os;
+        std::memset(dst + i * a.os + k * b.os - before, 0,
+                    static_cast<std::size_t>(shuffle_.bytes));
+      }
+    }
+    return;
   }
+  shuffle_rows(src, dst, n, nb);
+  if (back > 0) shuffle_rows(src + n * a.is - job_.back_is, dst + n * a.os - job_.back_os, 1, nb);
 }
 
 /// Elements apart on one side or both.

@@ -56,7 +56,7 @@ class UnitRunner {
   void transpose_blocks(std::int64_t next_is, std::int64_t next_os) noexcept;
   void transpose_parts(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void shuffle(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
-  void shuffle_chunks(const Byte* src, Byte* dst, std::int64_t n, bool zero) noexcept;
+  void shuffle_rows(const Byte* src, Byte* dst, std::int64_t n, std::int64_t rows) noexcept;
   void strided(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void cast_strided_columns(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
   void zero(const Unit& unit, std::int64_t na, std::int64_t nb) noexcept;
