@@ -2,6 +2,7 @@
 #include "convert/cost.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/checked.h"
 #include "convert/walk.h"
@@ -15,8 +16,12 @@ namespace {
 constexpr double kLineCost = 0.5, kUnitCost = 12, kUnitOfRunsCost = 20, kCallCost = 4,
                  kRunCost = 0.2, kElementCost = 0.6;
 
-/// Of a line of a transposition in tiles: 16 bytes of as many rows as have 16 bytes of a column.
-constexpr double kTileCost = 1.2;
+/// Of a line of a transposition in tiles, 16 bytes of as many rows as have 16 bytes of a column,
+/// and of each time that it is interleaved.
+constexpr double kTileCost = 0.9, kInterleaveCost = 0.15;
+
+/// Of a call of another kernel, but for those of pixels and runs.
+constexpr double kRowsCost = 12;
 
 /// Of a unit whose rows are gathered in scratch memory first.
 constexpr double kGatherCost = 30;
@@ -64,15 +69,17 @@ constexpr std::int64_t kManyWindows = 24;
 /// Of na columns of nb rows.
 double cost_of_block(const Job& job, std::int64_t na, std::int64_t nb) noexcept {
   constexpr double kPartly = 3;  // of a tile that is not whole
-  const bool tiles = !moves_pixels(job.move) && job.transpose->name == "transpose";
+  const bool pixels = moves_pixels(job.move), tiles = !pixels && job.transpose->name == "transpose";
   if (!tiles) {
-    const bool runs = !moves_pixels(job.move) && job.transpose->name == "runs";
+    const bool runs = !pixels && job.transpose->name == "runs";
     const double line = runs && job.dst_bytes < 16 ? 4 : 2;
-    return line * kLineCost * lines(na * nb * job.dst_bytes);
+    return (pixels || runs ? 0 : kRowsCost) + line * kLineCost * lines(na * nb * job.dst_bytes);
   }
   const std::int64_t side = 16 / job.dst_bytes, whole = (na / side) * (nb / side),
                      all = ceil_div(na, side) * ceil_div(nb, side);
-  return kTileCost * lines(side * side * job.dst_bytes) *
+  const double of_line =
+      kTileCost + kInterleaveCost * std::countr_zero(static_cast<std::uint64_t>(side));
+  return of_line * lines(side * side * job.dst_bytes) *
          (static_cast<double>(whole) + kPartly * static_cast<double>(all - whole));
 }
 

@@ -236,7 +236,7 @@ bool choose_join_of_several(Job& job, Pool& pool, const CastMoves& moves,
             ib = rest.find_destination(n * job.dst_bytes);
   if (ia < 0 || ib < 0 || ia == ib) return false;
   const Job before = job;
-  const std::int64_t all = job.dst_bytes * pool.iterations();
+  const std::int64_t all = pool.bytes(job.dst_bytes);
   job.src_bytes *= n;
   job.dst_bytes *= n;
   begin_transpose(job, rest, ia, ib, joins);
@@ -252,7 +252,7 @@ bool choose_join_of_several(Job& job, Pool& pool, const CastMoves& moves,
 void choose_transpose(Job& job, Pool& pool, int ia, int ib, bool cast,
                       const JoinKernelsByRows& joins, Bypass bypass,
                       const Tuning& tuning) noexcept {
-  const std::int64_t all = job.dst_bytes * pool.iterations();
+  const std::int64_t all = pool.bytes(job.dst_bytes);
   begin_transpose(job, pool, ia, ib, joins);
   if (job.move != UnitMove::none) return choose_join(job, pool, all, tuning);
   if (choose_parts_of_rows(job, pool, all, cast, tuning) ||
@@ -283,7 +283,7 @@ void leave_no_sliver(const Job& job, Chain& chain, std::int64_t tile) noexcept {
 
 /// A kernel that casts and moves at once, if there is one for this job.
 void choose_cast_move(Job& job, Pool& pool, const CastMoves& moves) noexcept {
-  const std::int64_t all = job.dst_bytes * pool.iterations() * job.a.n * job.b.n;
+  const std::int64_t all = pool.bytes(job.dst_bytes) * job.a.n * job.b.n;
   job.move = find_cast_move(job, moves);
   if (job.move == UnitMove::none) return;
   if (job.move == UnitMove::transpose) {
@@ -479,7 +479,7 @@ void choose_runs(Job& job, const Loop& run, const Loop& rows, const Pool& pool) 
   job.a.block = job.a.n;
   const std::int64_t row = run.n * job.dst_bytes * job.across.n;
   job.b.block = std::clamp<std::int64_t>(
-      most_of_streams(job.dst_bytes * pool.iterations() * rows.n * run.n) / row, 1, rows.n);
+      most_of_streams(pool.bytes(job.dst_bytes) * rows.n * run.n) / row, 1, rows.n);
   choose_copy_kernel(job);
   order_steps(job, pool);
 }

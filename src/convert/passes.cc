@@ -141,7 +141,7 @@ void set_passes(const Nest& nest, int scalar, const Between& between, Job& job) 
 
 void choose_passes(const Nest& nest, int scalar, double least, const Tuning& tuning,
                    Job& job) noexcept {
-  constexpr double kGain = 0.75, kWorth = 2.5;  // ns of a line
+  constexpr double kGain = 0.85, kWorth = 2.5;  // ns of a line
   if (job.fill) return;
   const std::int64_t bytes = job.bytes();
   double best = most_of_other(cost_of(job, tuning), bytes, kWorth, kGain, least);

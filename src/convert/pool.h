@@ -19,11 +19,10 @@ struct Pool {
     std::copy_n(nest.loops.begin(), nest.count, loops.begin());
   }
 
-  /// Of all loops together.
-  std::int64_t iterations() const noexcept {
-    std::int64_t n = 1;
-    for (int i = 0; i < count; ++i) n *= loops[i].n;
-    return n;
+  /// What all loops together move, of elements of so many bytes.
+  std::int64_t bytes(std::int64_t element) const noexcept {
+    for (int i = 0; i < count; ++i) element *= loops[i].n;
+    return element;
   }
 
   int find_source(std::int64_t stride) const noexcept {

@@ -108,7 +108,7 @@ int find_rows_of_cast(const Job& job, const Pool& pool) noexcept {
 
 void choose_copy(Job& job, Pool& pool, int run, bool cast, bool cast_runs, bool alone,
                  const Tuning& tuning) noexcept {
-  const std::int64_t all = job.dst_bytes * pool.iterations();
+  const std::int64_t all = pool.bytes(job.dst_bytes);
   job.kind = Kind::copy;
   if (run >= 0) append(job.a, pool.take(run));
   while (job.a.can_grow() && job.a.valid == job.a.n) {

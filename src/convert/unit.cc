@@ -110,7 +110,7 @@ void UnitRunner::describe_whole_block() noexcept {
 }
 
 /// Where the rows and columns of the block are; tables of them only where they are irregular or
-/// `full` tables are wanted.
+/// `full` tables are wanted. Rows without a source are zero_bytes().
 void UnitRunner::locate(const Unit& unit, std::int64_t na, std::int64_t nb, bool full) noexcept {
   begin_block(unit, na);
   locate_rows(unit, nb, full);
@@ -137,20 +137,12 @@ void UnitRunner::locate_rows(const Unit& unit, std::int64_t nb, bool full) noexc
     block_.row_offset = src - row_table_.base;
   } else {
     row_table_ = {unit.b, nb, src};
-    if (is_whole(job_.b)) return locate_iterations(job_.b, &Loop::is, unit.b, nb, src, rows_);
-    walk(job_.b, unit.b, nb,
-         [&](std::int64_t i, std::int64_t is, std::int64_t, std::int64_t, bool valid) {
-           rows_[i] = valid ? src + is : nullptr;
-           any_zero_row_ |= !valid;
-         });
+    locate_iterations(job_.b, &Loop::is, unit.b, nb, src, rows_);
+    each_without_source(job_.b, unit.b, nb, [&](std::int64_t begin, std::int64_t end) {
+      std::fill(rows_ + begin, rows_ + end, zero_bytes());
+      any_zero_row_ = true;
+    });
     if (any_zero_row_) row_table_ = {};
-  }
-}
-
-/// Rows without a source are read as zeros.
-void UnitRunner::read_zeros_without_source(std::int64_t nb) noexcept {
-  for (std::int64_t b = 0; any_zero_row_ && b < nb; ++b) {
-    if (rows_[b] == nullptr) rows_[b] = zero_bytes();
   }
 }
 
@@ -317,7 +309,6 @@ void UnitRunner::transpose_parts(const Unit& unit, std::int64_t na, std::int64_t
              to_scratch = job_.parts == Parts::columns;
   const std::int64_t block = job_.a.block * nb;
   locate_parts(unit, na, nb, gather, scratch_, scratch_);
-  read_zeros_without_source(nb);
   if (wide) add_spare_columns();
   transpose_blocks(gather ? block * job_.src_bytes : job_.across.is,
                    to_scratch ? block * job_.dst_bytes : job_.across.os);
@@ -335,7 +326,6 @@ void UnitRunner::transpose(const Unit& unit, std::int64_t na, std::int64_t nb) n
   } else if (separate) {
     job_.src_bytes <= job_.dst_bytes ? transpose_then_cast(unit) : cast_then_transpose(unit);
   } else {
-    read_zeros_without_source(nb);
     if (job_.across.n == 1 && !is_cast_ && job_.move == UnitMove::none) gather_crowded_rows();
     transpose_blocks(job_.across.is, job_.across.os);
   }
@@ -407,7 +397,7 @@ void UnitRunner::strided(const Unit& unit, std::int64_t na, std::int64_t nb) noe
   walk(job_.b, unit.b, nb, [&](std::int64_t b, std::int64_t, std::int64_t, std::int64_t ps, bool) {
     std::int64_t done = 0;
     const std::int64_t step = static_cast<std::int64_t>(kScratchBytes / 2) / 16;
-    for (; rows_[b] != nullptr && done < block_.na; done += std::min(step, block_.na - done)) {
+    for (; rows_[b] != zero_bytes() && done < block_.na; done += std::min(step, block_.na - done)) {
       const std::int64_t n = std::min(step, block_.na - done);
       kGather[log2_of(job_.src_bytes)](block_.row(b) + done * is, is, gathered, n);
       const Byte* out = gathered;

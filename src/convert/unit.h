@@ -71,7 +71,6 @@ class UnitRunner {
   void gather_crowded_rows() noexcept;
   void locate_parts(const Unit& unit, std::int64_t na, std::int64_t nb, bool gather, Byte* rows,
                     Byte* columns) noexcept;
-  void read_zeros_without_source(std::int64_t nb) noexcept;
   bool room_for_gaps(const Unit& unit, std::int64_t nb) const noexcept;
   void gather_parts_of_rows(const Unit& unit, std::int64_t nb, Byte* to) noexcept;
   void add_spare_columns() noexcept;

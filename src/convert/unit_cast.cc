@@ -187,11 +187,6 @@ void UnitRunner::transpose_then_cast(const Unit& unit) noexcept {
   Byte* scratch = scratch_;
   inner_.rows = rows_;
   inner_.row_offset = block_.row_offset;
-  if (any_zero_row_) {
-    for (std::int64_t b = 0; b < nb; ++b)
-      inner_rows_[b] = rows_[b] != nullptr ? rows_[b] : zero_bytes();
-    inner_.rows = inner_rows_;
-  }
   inner_.cols = &scratch;
   inner_.col_offset = 0;
   inner_.na = block_.na;
@@ -258,9 +253,9 @@ void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
 void UnitRunner::clear_rows_without_source(const TransposeBlock& to) noexcept {
   const std::int64_t e = job_.dst_bytes;
   for (std::int64_t b = 0; b < to.nb; ++b) {
-    if (rows_[b] != nullptr) continue;
+    if (rows_[b] != zero_bytes()) continue;
     std::int64_t end = b + 1;
-    while (end < to.nb && rows_[end] == nullptr) ++end;
+    while (end < to.nb && rows_[end] == zero_bytes()) ++end;
     for (std::int64_t a = 0; a < to.na; ++a) {
       std::memset(to.column(a) + b * e, 0, static_cast<std::size_t>((end - b) * e));
     }

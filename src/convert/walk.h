@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "convert/job.h"
-#include "convert/pool.h"
 
 namespace stowage::conversion {
 
@@ -58,14 +57,17 @@ void walk(const Chain& chain, std::int64_t start, std::int64_t n, F f) {
   }
 }
 
-/// Where iterations [start, start + n) of the chain are on one side, from `base`, where all of them
-/// have a place. Those of the first loop come again with each iteration of the second one: what is
-/// known of these doubles.
+/// Where iterations [start, start + n) of the chain are on one side, from `base`. Those of the
+/// first loop come again with each iteration of the second one: what is known of these doubles.
 template <class B>
 void locate_iterations(const Chain& chain, std::int64_t Loop::*stride, std::int64_t start,
                        std::int64_t n, B* base, B** out) {
-  const auto loop = [&](int k) { return k < chain.count ? chain.loops[k] : kOneIteration; };
-  const Loop inner = loop(0), next = loop(1);
+  if (chain.count < 2) {
+    const std::int64_t distance = chain.count > 0 ? chain.loops[0].*stride : 0;
+    for (std::int64_t i = 0; i < n; ++i) out[i] = base + (start + i) * distance;
+    return;
+  }
+  const Loop &inner = chain.loops[0], &next = chain.loops[1];
   const std::int64_t period = inner.n, all = period * next.n;
   while (n > 0) {
     B* from = base;
@@ -73,10 +75,13 @@ void locate_iterations(const Chain& chain, std::int64_t Loop::*stride, std::int6
     for (int k = 2; k < chain.count; rest /= chain.loops[k++].n)
       from += rest % chain.loops[k].n * (chain.loops[k].*stride);
     const std::int64_t first = start % all, part = std::min(n, all - first);
-    std::int64_t known = std::min(part, period);
+    std::int64_t known = std::min(part, period), v = first % period;
+    from += first / period * (next.*stride);
     for (std::int64_t i = 0; i < known; ++i) {
-      const std::int64_t at = first + i;
-      out[i] = from + at % period * (inner.*stride) + at / period * (next.*stride);
+      out[i] = from + v * (inner.*stride);
+      if (++v < period) continue;
+      v = 0;
+      from += next.*stride;
     }
     while (known < part) {
       const std::int64_t more = std::min(known, part - known),
@@ -90,6 +95,23 @@ void locate_iterations(const Chain& chain, std::int64_t Loop::*stride, std::int6
   }
 }
 
+/// f(begin, end) for what follows each other of iterations [start, start + n) and has no source,
+/// loop by loop; what has none by several loops comes again.
+template <class F>
+void each_without_source(const Chain& chain, std::int64_t start, std::int64_t n, F f) {
+  std::int64_t below = 1;
+  for (int k = 0; k < chain.count; ++k) {
+    const Loop& loop = chain.loops[k];
+    const std::int64_t cycle = below * loop.n, valid = below * loop.valid;
+    std::int64_t at = valid < cycle ? start - start % cycle : start + n;
+    for (; at < start + n; at += cycle) {
+      const std::int64_t begin = std::max(at + valid, start), end = std::min(at + cycle, start + n);
+      if (begin < end) f(begin - start, end - start);
+    }
+    below = cycle;
+  }
+}
+
 inline std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
   return chain.count > 0 ? chain.loops[0].*stride : 0;
 }
@@ -98,12 +120,6 @@ inline std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
 inline bool same_parameters(const Chain& chain) {
   const auto* const loops = chain.loops.begin();
   return std::all_of(loops, loops + chain.count, [](const Loop& l) { return l.ps == 0; });
-}
-
-/// Whether all iterations have a source.
-inline bool is_whole(const Chain& chain) {
-  const auto* const loops = chain.loops.begin();
-  return std::all_of(loops, loops + chain.count, [](const Loop& l) { return l.valid == l.n; });
 }
 
 /// Whether iterations of so many bytes fill one piece of the destination, in any order.
