@@ -65,8 +65,8 @@ TEST(Convert, CastsBetweenBlocks) {
   }
 }
 
-// Few images inside, of few channels: rows and columns both short, with a longer loop between them
-// whose last part is shorter; with a tail of channels, casts and non-temporal stores.
+// Few images inside, of few channels: rows and columns both short, with a longer loop between them;
+// with a tail of channels, casts and non-temporal stores.
 TEST(Convert, ShortRowsAndColumns) {
   ThreadPool pool(3);
   constexpr DType kTypes[] = {DType::u8, DType::f16, DType::f32, DType::f64};
