@@ -243,8 +243,10 @@ void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
     if (job.kind == Kind::stage) {
       run_stages(i, job, begin, end, src, dst);
     } else if (job.kind == Kind::passes) {
-      if (begin < end)
-        run_passes(job, jobs_of_passes(nest_of(i), job, false), begin, end, memory, false);
+      if (begin == end) return;
+      PassJobs passes;
+      make_jobs_of_passes(nest_of(i), job, false, passes);
+      run_passes(job, passes, begin, end, memory, false);
     } else {
       run_job(job, begin, end, memory);
     }
@@ -354,16 +356,23 @@ void Program::run_slices(std::int64_t begin, std::int64_t end, const Byte* src,
                          Byte* dst) const noexcept {
   if (begin >= end) return;
   const Byte* const src_end = src + src_size_;
+  std::array<PassJobs, kKept> passes;
+  for (std::int64_t i = 0; i < nests_; ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    if (jobs_[k].kind == Kind::passes)
+      make_jobs_of_passes(nest_of(i), jobs_[k], !slices_.cast_first, passes[k]);
+  }
   walk(slices_.parts, begin, end - begin,
        [&](std::int64_t i, std::int64_t is, std::int64_t os, std::int64_t, bool) {
-         run_slice(src + is, src_end, dst + os);
+         run_slice(src + is, src_end, dst + os, passes);
          // By the thread that writes what both do.
          if (slices_.has_rest(begin + i))
-           run_slice(src + is + slices_.rest_is, src_end, dst + os + slices_.rest_os);
+           run_slice(src + is + slices_.rest_is, src_end, dst + os + slices_.rest_os, passes);
        });
 }
 
-void Program::run_slice(const Byte* src, const Byte* src_end, Byte* dst) const noexcept {
+void Program::run_slice(const Byte* src, const Byte* src_end, Byte* dst,
+                        const std::array<PassJobs, kKept>& passes) const noexcept {
   alignas(64) Byte scratch[kSliceScratch + 64];
   const Chain& ranges = slices_.ranges;
   const std::int64_t elements = slices_.elements;
@@ -372,13 +381,10 @@ void Program::run_slice(const Byte* src, const Byte* src_end, Byte* dst) const n
   const Memory memory = first ? Memory{scratch, scratch + sizeof scratch, dst, false}
                               : Memory{src, src_end, scratch, true};
   for (std::int64_t i = 0; i < nests_; ++i) {
-    const Job& job = jobs_[static_cast<std::size_t>(i)];
-    if (job.kind == Kind::passes) {
-      run_passes(job, jobs_of_passes(nest_of(i), job, memory.to_scratch), 0, job.units, memory,
-                 false);
-    } else {
-      run_job(job, 0, job.units, memory);
-    }
+    const auto k = static_cast<std::size_t>(i);
+    const Job& job = jobs_[k];
+    job.kind == Kind::passes ? run_passes(job, passes[k], 0, job.units, memory, false)
+                             : run_job(job, 0, job.units, memory);
   }
   if (!first) cast_ranges(ranges, ranges.n, elements, scratch, dst);
 }
@@ -396,7 +402,7 @@ void Program::run_stages(std::int64_t nest_index, const Job& job, std::int64_t b
   Stage stage;
   const Job move = move_of_stage(nest_of(nest_index), job, stage);
   PassJobs passes;
-  if (move.kind == Kind::passes) passes = jobs_of_passes(stage.move, move, !stage.cast_first);
+  if (move.kind == Kind::passes) make_jobs_of_passes(stage.move, move, !stage.cast_first, passes);
   alignas(64) Byte scratch[kStageBytes + 64];
   Chain ranges;
   ranges.count = 1;
@@ -447,8 +453,8 @@ void Program::run_passes(const Job& job, const PassJobs& jobs, std::int64_t begi
   if (jobs.rest > 0) run(jobs.first_of_rest, jobs.second_of_rest, jobs.rest);
 }
 
-Program::PassJobs Program::jobs_of_passes(const Nest& nest, const Job& job,
-                                          bool to_scratch) const noexcept {
+void Program::make_jobs_of_passes(const Nest& nest, const Job& job, bool to_scratch,
+                                  PassJobs& out) const noexcept {
   const int element = job.dst_bytes;
   const Bypass bypass = to_scratch ? Bypass::none : bypass_of_last();
   const auto make = [&](std::int64_t part, Job& first, Job& second) {
@@ -459,11 +465,9 @@ Program::PassJobs Program::jobs_of_passes(const Nest& nest, const Job& job,
     choose_shuffle(passes.first, element, 0, tuning_, first);
     choose_shuffle(passes.second, element, 0, tuning_, second);
   };
-  PassJobs out;
   out.rest = job.a.n % job.a.block;
   make(job.a.block, out.first, out.second);
   if (out.rest > 0) make(out.rest, out.first_of_rest, out.second_of_rest);
-  return out;
 }
 
 Nest Program::nest_of(std::int64_t i) const noexcept {

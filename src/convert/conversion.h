@@ -118,7 +118,8 @@ class Program {
   void cast_ranges(const Chain& ranges, std::int64_t n, std::int64_t elements, const Byte* src,
                    Byte* dst) const noexcept;
   void run_slices(std::int64_t begin, std::int64_t end, const Byte* src, Byte* dst) const noexcept;
-  void run_slice(const Byte* src, const Byte* src_end, Byte* dst) const noexcept;
+  void run_slice(const Byte* src, const Byte* src_end, Byte* dst,
+                 const std::array<PassJobs, kKept>& passes) const noexcept;
   /// The stage of a nest, and what moves it: in the first way, and as the job of the nest says.
   Job uncast_move(const Nest& nest, Stage& out) const noexcept;
   Job move_of_stage(const Nest& nest, const Job& job, Stage& out) const noexcept;
@@ -127,7 +128,8 @@ class Program {
   /// Each unit of the job by way of scratch memory; `zero`: none has a source.
   void run_passes(const Job& job, const PassJobs& jobs, std::int64_t begin, std::int64_t end,
                   const Memory& memory, bool zero) const noexcept;
-  PassJobs jobs_of_passes(const Nest& nest, const Job& job, bool to_scratch) const noexcept;
+  void make_jobs_of_passes(const Nest& nest, const Job& job, bool to_scratch,
+                           PassJobs& out) const noexcept;
   /// Another way than the job, without a cast, that is done so many times, if there is a faster
   /// one.
   void choose_way(const Nest& nest, int scalar, std::int64_t times, Job& job) const noexcept;

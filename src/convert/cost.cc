@@ -2,7 +2,6 @@
 #include "convert/cost.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/checked.h"
 #include "convert/walk.h"
@@ -78,7 +77,7 @@ double cost_of_block(const Job& job, std::int64_t na, std::int64_t nb) noexcept 
   const std::int64_t side = 16 / job.dst_bytes, whole = (na / side) * (nb / side),
                      all = ceil_div(na, side) * ceil_div(nb, side);
   const double of_line =
-      kTileCost + kInterleaveCost * std::countr_zero(static_cast<std::uint64_t>(side));
+      kTileCost + kInterleaveCost * static_cast<int>(log2_of(static_cast<int>(side)));
   return of_line * lines(side * side * job.dst_bytes) *
          (static_cast<double>(whole) + kPartly * static_cast<double>(all - whole));
 }

@@ -134,7 +134,8 @@ std::string Program::explain(const Nest& nest, const Job& job, bool cast) const 
     case Kind::passes: {
       Passes passes;
       make_passes(nest, job, job.a.block, passes);
-      const PassJobs jobs = jobs_of_passes(nest, job, false);
+      PassJobs jobs;
+      make_jobs_of_passes(nest, job, false, jobs);
       return text(begin("two passes", "tiles"), job.a.block * job.b.n, elements,
                   ", by way of another layout in scratch memory. Of a tile:\n  ",
                   explain(passes.first, jobs.first, false), "  ",

@@ -128,14 +128,13 @@ void set_passes(const Nest& nest, int scalar, const Between& between, Job& job) 
   begin_job(nest, element, element, job);
   job.kind = Kind::passes;
   job.between = between;
-  job.b.n = job.b.valid = job.b.block = tile.n;
   if (tile.uneven >= 0) {
     Loop loop = tile.loops[static_cast<std::size_t>(tile.uneven)];
-    job.b.n = job.b.valid = job.b.block = tile.n / loop.n;
     job.a.block = loop.n;
     loop.n = loop.valid = tile.all;
     append(job.a, loop);
   }
+  job.b.n = job.b.valid = job.b.block = tile.n / job.a.block;
   order_steps(job, pool);
 }
 

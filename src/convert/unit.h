@@ -86,7 +86,6 @@ class UnitRunner {
   PixelRun pixel_run(const Byte* src, std::int64_t n, std::int64_t channels) const noexcept;
   void cast_copy(const Unit& unit, const Byte* src, Byte* dst, std::int64_t rows, std::int64_t na,
                  std::int64_t valid) noexcept;
-  void clear_rows_without_source(const TransposeBlock& to) noexcept;
   void gather_and_cast(CopyBlock&& from, std::span<Byte> buffer, Byte* dst,
                        const RowMap& map) noexcept;
   void cast_short_runs(const Byte* src, Byte* dst, std::int64_t rows, std::int64_t run,

@@ -208,7 +208,12 @@ void UnitRunner::transpose_then_cast(const Unit& unit) noexcept {
          cast_(scratch + a * pitch, block_.column(a), nb,
                row_map(job_.b, unit.b, nb, unit.param + ps));
        });
-  if (any_zero_row_ && is_mapped_) clear_rows_without_source(block_);
+  if (!any_zero_row_ || !is_mapped_) return;
+  each_without_source(job_.b, unit.b, nb, [&](std::int64_t begin, std::int64_t end) {
+    const auto bytes = static_cast<std::size_t>((end - begin) * job_.dst_bytes);
+    for (std::int64_t a = 0; a < block_.na; ++a)
+      std::memset(block_.column(a) + begin * job_.dst_bytes, 0, bytes);
+  });
 }
 
 void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
@@ -248,19 +253,6 @@ void UnitRunner::cast_then_transpose(const Unit& unit) noexcept {
   inner_.size = block_.size;
   inner_.non_temporal = block_.non_temporal;
   transpose_bytes(inner_, job_.dst_bytes);
-}
-
-void UnitRunner::clear_rows_without_source(const TransposeBlock& to) noexcept {
-  const std::int64_t e = job_.dst_bytes;
-  for (std::int64_t b = 0; b < to.nb; ++b) {
-    if (rows_[b] != zero_bytes()) continue;
-    std::int64_t end = b + 1;
-    while (end < to.nb && rows_[end] == zero_bytes()) ++end;
-    for (std::int64_t a = 0; a < to.na; ++a) {
-      std::memset(to.column(a) + b * e, 0, static_cast<std::size_t>((end - b) * e));
-    }
-    b = end;
-  }
 }
 
 /// mean and norm for iterations [start, start + n) of the chain.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The iterations of a chain, one by one.
+// The iterations of a chain: one by one, and where they are.
 #pragma once
 
 #include <algorithm>
@@ -57,13 +57,17 @@ void walk(const Chain& chain, std::int64_t start, std::int64_t n, F f) {
   }
 }
 
+inline std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
+  return chain.count > 0 ? chain.loops[0].*stride : 0;
+}
+
 /// Where iterations [start, start + n) of the chain are on one side, from `base`. Those of the
 /// first loop come again with each iteration of the second one: what is known of these doubles.
 template <class B>
 void locate_iterations(const Chain& chain, std::int64_t Loop::*stride, std::int64_t start,
                        std::int64_t n, B* base, B** out) {
   if (chain.count < 2) {
-    const std::int64_t distance = chain.count > 0 ? chain.loops[0].*stride : 0;
+    const std::int64_t distance = stride_of(chain, stride);
     for (std::int64_t i = 0; i < n; ++i) out[i] = base + (start + i) * distance;
     return;
   }
@@ -95,8 +99,8 @@ void locate_iterations(const Chain& chain, std::int64_t Loop::*stride, std::int6
   }
 }
 
-/// f(begin, end) for what follows each other of iterations [start, start + n) and has no source,
-/// loop by loop; what has none by several loops comes again.
+/// f(begin, end) for each range of iterations [start, start + n) without a source, counted from
+/// `start`; ranges may overlap.
 template <class F>
 void each_without_source(const Chain& chain, std::int64_t start, std::int64_t n, F f) {
   std::int64_t below = 1;
@@ -110,10 +114,6 @@ void each_without_source(const Chain& chain, std::int64_t start, std::int64_t n,
     }
     below = cycle;
   }
-}
-
-inline std::int64_t stride_of(const Chain& chain, std::int64_t Loop::*stride) {
-  return chain.count > 0 ? chain.loops[0].*stride : 0;
 }
 
 /// Whether all iterations have the same mean and norm.
