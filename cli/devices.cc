@@ -20,11 +20,11 @@ namespace stowage::cli {
 namespace {
 
 /// The instruction set whose kernels run, by the lanes that dispatch chose.
-std::string instruction_set(int lanes) {
+std::string instruction_set([[maybe_unused]] int lanes) {
 #if defined(__x86_64__) || defined(__i386__)
   return lanes >= 16 ? "AVX-512" : lanes >= 8 ? "AVX2" : "SSE4";
 #elif defined(__aarch64__)
-  return lanes > 4 ? "SVE" : "NEON";
+  return "NEON";
 #else
   return lanes > 1 ? "SIMD" : "scalar";
 #endif

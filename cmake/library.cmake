@@ -24,14 +24,17 @@ target_sources(stowage PUBLIC FILE_SET HEADERS FILES ${public_headers} ${version
 target_compile_features(stowage PUBLIC cxx_std_20)
 target_include_directories(stowage PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(stowage PRIVATE PkgConfig::hwy Threads::Threads)
+# SSE4, AVX2 and AVX-512 on x86, NEON on Arm. What lies between adds compile time and no speed, and kernels keep vectors
+# in arrays, which those of a length unknown to the compiler can't be in (SVE, RVV).
+set(simd_definitions "STOWAGE_LEFT_OUT=HWY_SSSE3|HWY_SVE|HWY_SVE_256|HWY_SVE2|HWY_SVE2_128|HWY_RVV")
 if(NOT STOWAGE_SIMD STREQUAL all)
   target_compile_options(stowage PRIVATE -march=${STOWAGE_SIMD})
-  target_compile_definitions(stowage PRIVATE HWY_COMPILE_ONLY_STATIC)
+  list(APPEND simd_definitions HWY_COMPILE_ONLY_STATIC "HWY_DISABLED_TARGETS=(STOWAGE_LEFT_OUT)")
 else()
-  # SSE4, AVX2 and AVX-512 on x86: what lies between adds compile time and no speed. src/convert/kernels.cc alone
-  # takes AVX3_DL too.
-  target_compile_definitions(stowage PRIVATE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL)")
+  # src/convert/kernels.cc alone takes AVX3_DL too.
+  list(APPEND simd_definitions "HWY_DISABLED_TARGETS=(STOWAGE_LEFT_OUT|HWY_AVX3_DL)")
 endif()
+target_compile_definitions(stowage PRIVATE ${simd_definitions})
 # Files that Highway compiles for each instruction set take most of the time, above all under sanitizers.
 # A small build is small around them.
 set(kernel_options ${STOWAGE_KERNEL_OPTIONS})

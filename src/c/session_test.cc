@@ -68,8 +68,8 @@ stowage_view floats(std::vector<float>& values) {
 }
 
 /// What models/shapes.onnx says of a picture, by the C++ interface.
-std::vector<float> by_library(std::vector<std::uint8_t>& samples) {
-  Session session(make_plan(import_model(kModels + "shapes.onnx")));
+std::vector<float> by_library(std::vector<std::uint8_t>& samples, int threads = 1) {
+  Session session(make_plan(import_model(kModels + "shapes.onnx"), {.threads = threads}));
   const Mapping lies(Layout::parse("NHWC"), session.inputs()[0].shape, 1);
   session.set_input(0, {DType::u8, lies, samples.data()}, kMean, kNorm);
   session.run();
@@ -501,7 +501,7 @@ TEST(CSessions, OfOnePlanRunAtOnce) {
   std::vector<std::vector<float>> want, got(3);
   for (int i = 0; i < 3; ++i) {
     std::vector<std::uint8_t> samples = picture(i);
-    want.push_back(by_library(samples));
+    want.push_back(by_library(samples, 2));
   }
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {

@@ -8,7 +8,7 @@
 // nothing else does: this file alone is compiled for them, and of it what moves those.
 #ifndef HWY_COMPILE_ONLY_STATIC
 #undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS HWY_SSSE3
+#define HWY_DISABLED_TARGETS (STOWAGE_LEFT_OUT)
 #define HWY_WANT_AVX3_DL
 #endif
 
@@ -94,7 +94,7 @@ constexpr OfCasts<CastMoves> cast_moves() {
   const auto at = [&](Fast from, Fast to) -> CastMoves& {
     return HWY_NAMESPACE::at(all, from, to);
   };
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
   each_common_cast([&]<Fast kFrom, Fast kTo>() { at(kFrom, kTo).runs = cast_runs<kFrom, kTo>; });
   with_each<Fast::f32, Fast::f16, Fast::bf16>(
       [&]<Fast kFrom, Fast kTo>() { at(kFrom, kTo).transpose = cast_transposed<kFrom, kTo>; });

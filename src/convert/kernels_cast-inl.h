@@ -393,7 +393,7 @@ struct Cast {
 
   HWY_INLINE void store(FloatVec v, D* p) const { store_from_float<kTo>(FloatTag(), v, p); }
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
   /// As bf16: the upper halves of both.
   HWY_INLINE void store_two(FloatVec v, FloatVec next, std::uint16_t* p) const {
     const hn::ScalableTag<std::uint16_t> d;
@@ -410,7 +410,7 @@ struct Cast {
       return hn::StoreU(ordered_four<D>(v), d, reinterpret_cast<std::uint8_t*>(p));
     }
 #endif
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
     if constexpr (kTo == Fast::bf16) {
       store_two(v[0], v[1], p);
       return store_two(v[2], v[3], p + hn::Lanes(hn::ScalableTag<D>()));

@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
 
 /// What a store does besides storing.
 enum class Writing : std::uint8_t {

@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
 /// Runs with small gaps behind them in the source and none in the destination: what 16 bytes hold
 /// at once, each written over the end of the one before. Returns how many are done.
 template <int kRun>
@@ -60,7 +60,7 @@ void copy_short(const CopyBlock& c) {
   const Byte* from = c.src;
   Byte* to = c.dst;
   std::int64_t r = 0;
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
   if constexpr (kRun > 0 && kRun < 8) {
     if (os == kRun && is > kRun && is <= 8) {
       r = press_runs<kRun>(c);
@@ -86,7 +86,7 @@ HWY_INLINE void copy_short_switch(const CopyBlock& c, std::integer_sequence<int,
   table[c.run](c);
 }
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
 
 /// What is prefetched for write while runs are copied.
 enum class Ahead {

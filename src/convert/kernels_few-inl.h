@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
 
 /// kRows rows of na become one row of na * kRows: a vector of each at a time.
 template <int E, int kRows>

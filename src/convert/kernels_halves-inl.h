@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
 
 /// Columns of a tile, and rows of it in each 16 bytes of a register.
 inline constexpr std::int64_t kHalves = 8;

@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
 
 /// So many rows by all columns, one line of the destination after the other; the last step overlaps
 /// the one before where it must. Not inline, and one square in it: compilers run out of registers

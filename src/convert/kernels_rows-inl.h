@@ -48,7 +48,7 @@ class Transposes {
   std::size_t count_ = 0;
 };
 
-#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
+#if HWY_TARGET == HWY_SCALAR
 
 template <int E>
 void transpose_elements(const TransposeBlock& t) {
@@ -377,7 +377,7 @@ inline constexpr CopyKernel kCopies[] = {
 #if HWY_TARGET <= HWY_AVX3
     {"copy ragged", [](const CopyBlock& c) { return c.last_run > 0; }, copy_ragged},
 #endif
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
     {"copy across",
      [](const CopyBlock& c) { return whole_across(c) && c.run == 32 && c.across == 2; },
      copy_across<32, 2>},
@@ -393,7 +393,7 @@ inline constexpr CopyKernel kCopies[] = {
 #endif
     {"copy across", [](const CopyBlock& c) { return c.across > 1; }, copy_each_across},
     {"copy short", [](const CopyBlock& c) { return c.valid == c.run && c.run <= 32; }, copy_short},
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
     {"copy", [](const CopyBlock& c) { return c.valid == c.run && c.run <= 1024; }, copy_vectors},
 #if HWY_TARGET <= HWY_AVX3
     {"copy padded", [](const CopyBlock& c) { return c.run == 64; }, copy_masked},
@@ -413,7 +413,7 @@ void copy_each_across(const CopyBlock& c) {
     kernel->run(one);
 }
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
 void copy_short_across(const CopyBlock& c) {
   if (c.across_os != c.run) return copy_each_across(c);
   if (c.run <= 8) return copy_over<8>(c);

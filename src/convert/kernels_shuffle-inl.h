@@ -27,7 +27,7 @@ HWY_INLINE void each_chunk(const ShuffleRun& run, F f) {
   }
 }
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
 
 /// Of step s and the piece b behind the first of some, for load_rows.
 struct OrdersOfPieces {

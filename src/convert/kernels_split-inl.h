@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
 
 /// One channel of four pixels as the low bytes of four words; 0x80 makes a zero.
 template <int kChannels>

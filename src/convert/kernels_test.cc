@@ -9,10 +9,12 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "convert/blocks.h"
 #include "convert/conversion.h"
 #include "convert/oracle.h"
 #include "tests/suite/guarded.h"
@@ -466,6 +468,13 @@ TEST(ConversionTuning, ExplainsWhatMoves) {
             std::string::npos);
 }
 
+/// Whether so many columns of f32, far from each other, have a kernel of their own.
+bool has_kernel_of_few(std::int64_t columns) {
+  const std::int64_t row = columns * 4, rows = kPartsBytes / row;
+  return kernel_for(4, columns, rows, row, 0, current_tuning()).number !=
+         TransposeKernel::Number::element;
+}
+
 TEST(ConversionTuning, ExplainsWhatGoesThroughScratchMemory) {
   const struct {
     const char *from, *to, *part;
@@ -508,8 +517,10 @@ TEST(ConversionTuning, ExplainsWhatGoesThroughScratchMemory) {
     const Shape shape("nchw", c.extents);
     const Mapping src(Layout::parse(c.from), shape, dtype_bytes(c.dtype)),
         dst(Layout::parse(c.to), shape, dtype_bytes(c.to_dtype));
+    const std::string_view part = c.part;
+    if (part.find("gaps") != part.npos && !has_kernel_of_few(4)) continue;
     const std::string text = Conversion(c.dtype, src, c.to_dtype, dst).explain();
-    EXPECT_NE(text.find(c.part), std::string::npos) << c.from << " to " << c.to << ": " << text;
+    EXPECT_NE(text.find(part), std::string::npos) << c.from << " to " << c.to << ": " << text;
   }
 }
 

@@ -95,7 +95,7 @@ HWY_INLINE void copy_four(const Byte* p, const Byte* q, const Byte* r, const Byt
   std::memcpy(to[3], s, bytes);
 }
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
 
 /// 128-bit blocks of the widest vector.
 inline constexpr int kBlocks = HWY_MAX_BYTES >= 64 ? 4 : HWY_MAX_BYTES >= 32 ? 2 : 1;

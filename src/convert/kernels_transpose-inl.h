@@ -21,7 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace stowage::conversion {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+#if HWY_TARGET != HWY_SCALAR
 
 /// Whether the lines of the next band are others than those of the next columns.
 inline bool far_columns(std::int64_t distance) {

@@ -19,11 +19,11 @@ struct Tile {
   std::array<Loop, kMostLoops> loops;
   int count = 0;
   std::int64_t n = 1;
-  int element;           ///< bytes
-  int uneven = -1;       ///< the loop that parts do not divide, if any
-  std::int64_t all = 1;  ///< its iterations, in all tiles
+  int element;             ///< bytes
+  int uneven = -1;         ///< the loop that was cut into parts of different lengths, if any
+  std::int64_t whole = 1;  ///< its iterations before it was cut
 
-  std::span<Loop> all_loops() noexcept { return {loops.data(), static_cast<std::size_t>(count)}; }
+  std::span<Loop> span() noexcept { return {loops.data(), static_cast<std::size_t>(count)}; }
 
   /// Bytes that follow each other on one side.
   std::int64_t run(std::int64_t Loop::*stride) const noexcept {
@@ -40,7 +40,7 @@ struct Tile {
 
 /// How many iterations of the loop a tile has room for: a divisor, or, where that is small, as many
 /// of all tiles but the last.
-std::int64_t part_of(const Loop& loop, std::int64_t room) noexcept {
+std::int64_t iterations_in_tile(const Loop& loop, std::int64_t room) noexcept {
   if (loop.n <= room) return loop.n;
   if (loop.valid < loop.n || room < 2) return 1;
   const std::int64_t even = equal_part(loop.n, room);
@@ -59,17 +59,17 @@ bool cut_tile(Pool& pool, int element, Tile& out) noexcept {
     const int i = side == 0 ? pool.find_source(runs[0]) : pool.find_destination(runs[1]);
     done[side] = true;
     if (i < 0 || runs[side] >= kLong) continue;
-    const std::int64_t all = pool.loops[i].n,
-                       n = part_of(pool.loops[i], kTileBytes / element / out.n);
-    const bool even = all % n == 0;
+    const std::int64_t whole = pool.loops[i].n,
+                       n = iterations_in_tile(pool.loops[i], kTileBytes / element / out.n);
+    const bool even = whole % n == 0;
     if (n < 2 || (!even && out.uneven >= 0)) continue;
-    done[side] = n < all;
+    done[side] = n < whole;
     Loop& loop = out.loops[static_cast<std::size_t>(out.count)];
     if (even) {
       loop = pool.take_part(i, n);
     } else {
       out.uneven = out.count;
-      out.all = all;
+      out.whole = whole;
       loop = pool.take(i);
       loop.n = loop.valid = n;
     }
@@ -86,7 +86,7 @@ void order(Tile tile, const Between& between, Passes& out) noexcept {
   const auto sort = [](auto begin, auto end, auto stride) {
     std::sort(begin, end, [&](const Loop& x, const Loop& y) { return x.*stride < y.*stride; });
   };
-  const std::span<Loop> loops = tile.all_loops();
+  const std::span<Loop> loops = tile.span();
   sort(loops.begin(), loops.end(), near);
   std::rotate(loops.begin(), loops.begin() + between.first, loops.end());
   sort(loops.begin() + between.count, loops.end(), far);
@@ -131,7 +131,7 @@ void set_passes(const Nest& nest, int scalar, const Between& between, Job& job) 
   if (tile.uneven >= 0) {
     Loop loop = tile.loops[static_cast<std::size_t>(tile.uneven)];
     job.a.block = loop.n;
-    loop.n = loop.valid = tile.all;
+    loop.n = loop.valid = tile.whole;
     append(job.a, loop);
   }
   job.b.n = job.b.valid = job.b.block = tile.n / job.a.block;

@@ -151,6 +151,29 @@ TEST(ConvertPasses, LastTilesMayBeShorter) {
   conversion::use_instruction_set(0);
 }
 
+// As the last of several tiles, and as the last of many.
+TEST(ConvertPasses, LastTilesMayBeOfOneIteration) {
+  const struct {
+    const char *from, *to;
+    std::vector<std::int64_t> extents;
+    DType dtype;
+  } cases[] = {{"c h w n", "n h (w)~16 c", {3, 30, 109, 15}, DType::f16},
+               {"n w h c", "n c h w", {1, 22, 169, 62}, DType::i8}};
+
+  for (const std::int64_t target : conversion::instruction_sets()) {
+    SCOPED_TRACE(target);
+    conversion::use_instruction_set(target);
+    Random random(9);
+    for (const auto& c : cases) {
+      for (int i = 0; i < 4; ++i) {
+        const Case one{c.from, c.to, Shape("nchw", c.extents), c.dtype, c.dtype, {}, {}, {}};
+        ASSERT_EQ(difference_of(one, any_options(random), random, nullptr), "");
+      }
+    }
+  }
+  conversion::use_instruction_set(0);
+}
+
 TEST(ConvertPasses, AreChosenBetweenPackings) {
   EXPECT_EQ(kernel_of("o/4 i/4 h w i%4 o%4", "o i h w", "o=32,i=128,h=5,w=5", DType::u8),
             "two passes 1");

@@ -144,7 +144,8 @@ struct Offer {
   double efficiency = 1;          ///< fraction of peak that the kernel reaches on large shapes
   double pieces = 0;              ///< that a copy moves one by one, and which take time each
   double extra_bytes = 0;         ///< touched besides every operand once: lines that come again;
-                                  ///< below 0 where a kernel reads a smaller copy of a constant
+                                  ///< below 0 where a kernel reads a part of an input, or a
+                                  ///< smaller copy of a constant
   double extra_weight_bytes = 0;  ///< of them those of constants
   std::size_t scratch_bytes = 0;  ///< KernelArgs::scratch, 64-byte aligned
   int in_place = -1;              ///< output 0 may be written over this input, same layout

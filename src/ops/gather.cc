@@ -225,9 +225,9 @@ void gather_offers(const OfferRequest& request, std::vector<Offer>& out) {
     Offer offer;
     offer.in = {layout, Layout::row_major(node.shape(1))};
     offer.out = {*result};
-    offer.pieces =
-        BoxCopy(params.to, params.from, BoxCopy::Direction::into_walked, params.map(known))
-            .pieces();
+    weigh_copy(node, params,
+               BoxCopy(params.to, params.from, BoxCopy::Direction::into_walked, params.map(known)),
+               offer);
     offer.call = {kKernel, params};
     add_view(offer, params.from, params.written);
     out.push_back(std::move(offer));

@@ -16,16 +16,14 @@ double bandwidth_scale(const Target& target) { return std::min(target.threads, 4
 
 }  // namespace
 
-double offer_work(const Offer& offer) {
-  // About 5 ns a piece, in the flops of one wide core.
-  constexpr double kPiece = 500;
-  return offer.flops + kPiece * offer.pieces;
-}
-
-double kernel_us(const Rates& rates, const Target& target, double flops, double efficiency,
-                 double bytes, double far) {
-  const double peak = rates.gflops_per_lane * 1e3 * target.lanes * target.threads;
-  const double compute = flops / (peak * std::max(efficiency, 0.001));
+double kernel_us(const Rates& rates, const Target& target, const Offer& offer, double bytes,
+                 double far) {
+  constexpr double kPieceUs = 0.004;
+  // Efficiency is a share of a peak that grows with the lanes. Kernels that go element by element
+  // don't become slower than their reference where lanes are few.
+  const double peak = rates.gflops_per_lane * target.lanes,
+               reached = std::max(peak * offer.efficiency, rates.reference_gflops);
+  const double compute = (offer.flops / (reached * 1e3) + kPieceUs * offer.pieces) / target.threads;
   // What two cores get from memory is half as much again as what one gets.
   const double far_rate = std::min(rates.memory_gb_per_s, rates.kernel_gb_per_s) * 1e3 *
                           std::sqrt(bandwidth_scale(target));
@@ -34,9 +32,9 @@ double kernel_us(const Rates& rates, const Target& target, double flops, double 
   return rates.call_us + std::max(compute, memory);
 }
 
-double reference_us(const Rates& rates, double work, double elements) {
+double reference_us(const Rates& rates, double flops, double elements) {
   return rates.call_us + elements / rates.reference_elements_per_us +
-         work / (rates.reference_gflops * 1e3);
+         flops / (rates.reference_gflops * 1e3);
 }
 
 namespace {

@@ -10,16 +10,13 @@
 
 namespace stowage::plan {
 
-/// Flops of an offer, and what takes as long as some: pieces that are copied one by one.
-double offer_work(const Offer& offer);
+/// A kernel that does an offer's flops, moves its pieces one by one and touches `bytes`, of which
+/// `far` come from memory in every run, for no cache holds them.
+double kernel_us(const Rates& rates, const Target& target, const Offer& offer, double bytes,
+                 double far);
 
-/// A kernel that does `flops` at `efficiency` of the peak and touches `bytes`, of which `far` come
-/// from memory in every run, for no cache holds them.
-double kernel_us(const Rates& rates, const Target& target, double flops, double efficiency,
-                 double bytes, double far);
-
-/// The reference of a node whose best kernel does `work` and whose outputs have `elements`.
-double reference_us(const Rates& rates, double work, double elements);
+/// The reference of a node whose best kernel does `flops` and whose outputs have `elements`.
+double reference_us(const Rates& rates, double flops, double elements);
 
 /// A kernel of a device; `images`: some of its operands lie in images.
 double device_us(const DeviceRates& rates, bool images, double flops, double efficiency,

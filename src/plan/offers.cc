@@ -212,9 +212,9 @@ class Collector {
   std::vector<Option> options(NodeId id) {
     const Node& n = graph_.node(id);
     std::vector<Option> list(1);
-    double work = 0;
+    double flops = 0;
     for (Offer& offer : ask(id)) {
-      work = std::max(work, offer_work(offer));
+      flops = std::max(flops, offer.flops);
       Option option;
       option.offer = std::move(offer);
       option.bytes = option.offer.extra_bytes;
@@ -229,10 +229,9 @@ class Collector {
           o.offer.out, [](const Operand& out) { return out.place.device != 0; });
       o.cost_us = on_device ? device_us(target_.device->facts.rates, uses_images(o.offer),
                                         o.offer.flops, o.offer.efficiency, o.bytes)
-                            : kernel_us(rates_, target_, offer_work(o.offer), o.offer.efficiency,
-                                        o.bytes, far_bytes(o));
+                            : kernel_us(rates_, target_, o.offer, o.bytes, far_bytes(o));
     }
-    list[0] = reference(id, work);
+    list[0] = reference(id, flops);
     return list;
   }
 
@@ -283,7 +282,7 @@ class Collector {
     option.bytes = std::max(option.bytes, 0.0);
   }
 
-  Option reference(NodeId id, double work) {
+  Option reference(NodeId id, double flops) {
     const Node& n = graph_.node(id);
     Option option;
     option.reference = true;
@@ -300,7 +299,7 @@ class Collector {
       row_major(v, option.out, option.offer.out);
       if (v != kNoValue) elements += static_cast<double>(graph_.value(v).shape.elements());
     }
-    option.cost_us = reference_us(rates_, work, elements);
+    option.cost_us = reference_us(rates_, flops, elements);
     return option;
   }
 

@@ -40,6 +40,8 @@ struct Cut {
 
 /// One output row of one block of channels.
 struct Line {
+  Line() {}  // an implicit one would not be compiled for the instruction set (GCC on Arm)
+
   const Slide* s;
   Cut cut;
   Row rows[kSlideRows];

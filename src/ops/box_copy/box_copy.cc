@@ -48,4 +48,12 @@ void for_each_copy(const OfferRequest& request, CopyParams& params,
   }
 }
 
+void weigh_copy(const NodeRef& node, const CopyParams& params, const BoxCopy& copy, Offer& offer) {
+  offer.pieces = copy.pieces();
+  const auto from = static_cast<double>(params.from.bytes()),
+             to = static_cast<double>(params.to.bytes());
+  offer.extra_bytes = std::min(to - from, 0.0);
+  if (node.constant(0) != nullptr) offer.extra_weight_bytes = offer.extra_bytes;
+}
+
 }  // namespace stowage

@@ -21,6 +21,9 @@ std::vector<Layout> position_layouts(const OfferRequest& request);
 void for_each_copy(const OfferRequest& request, CopyParams& params,
                    const std::function<void(Offer)>& add);
 
+/// What the copy costs: its pieces, and of the input no more bytes than the output has.
+void weigh_copy(const NodeRef& node, const CopyParams& params, const BoxCopy& copy, Offer& offer);
+
 /// Offers output 0 as elements of input 0 chosen axis by axis, in every layout. `known` is what
 /// the kernel will be bound with.
 template <class P>
@@ -28,7 +31,7 @@ void offer_copy(const OfferRequest& request, std::vector<Offer>& out, const Kern
                 P params, const BindArgs& known = {}) {
   for_each_copy(request, params, [&](Offer offer) {
     const BoxCopy copy(params.to, params.from, BoxCopy::Direction::into_walked, params.map(known));
-    offer.pieces = copy.pieces();
+    weigh_copy(request.node, params, copy, offer);
     offer.call = {kernel, params};
     out.push_back(std::move(offer));
   });
