@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planner expects of kernels whose time goes into reading weights.
+// What the planner expects of kernels.
+#include "plan/cost.h"
+
 #include <gtest/gtest.h>
 
 #include "plan/plan.h"
@@ -44,6 +46,34 @@ TEST(Cost, FiltersOfWinogradAreMoreToRead) {
   };
   EXPECT_TRUE(kernel(16).starts_with("conv_winograd")) << kernel(16);
   EXPECT_FALSE(kernel(0.01).starts_with("conv_winograd")) << kernel(0.01);
+}
+
+// Where lanes are few, the peak is low; what goes element by element is as fast as anywhere.
+TEST(Cost, KernelsAreNotSlowerThanTheirReference) {
+  constexpr double kElements = 1e6;
+  const Rates rates;
+  const Offer by_element{.flops = 20 * kElements, .efficiency = 0.001};
+  const double reference = plan::reference_us(rates, by_element.flops, kElements);
+  for (const int lanes : {1, 4, 16}) {
+    const Target target{.lanes = lanes};
+    EXPECT_LT(plan::kernel_us(rates, target, by_element, 8 * kElements, 0), reference) << lanes;
+    const Offer pieces{.pieces = 1000};
+    EXPECT_NEAR(plan::kernel_us(rates, target, pieces, 0, 0), 4 + rates.call_us, 1e-9) << lanes;
+  }
+}
+
+TEST(Cost, ACopyOfAPartReadsThatPart) {
+  const auto bytes = [](std::int64_t extent) {
+    Net net;
+    Attributes part;
+    part.set("starts", Ints{0, 0, 3, 2});
+    part.set("ends", Ints{1, 8, 7, 6});
+    part.set("axes", Ints{0, 1, 2, 3});
+    const ValueId y = net.add("slice", {net.input({1, 8, extent, extent})}, part);
+    return make_plan(net.finish({y}))->nodes[0].bytes;
+  };
+  EXPECT_EQ(bytes(8), bytes(100));
+  EXPECT_EQ(bytes(8), 2 * 8 * 4 * 4 * sizeof(float));
 }
 
 }  // namespace
