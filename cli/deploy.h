@@ -69,7 +69,8 @@ void verify_deployment(const Deployment& deployment);
 std::optional<Deployment> take_deployment(const std::string& file, const std::string& name,
                                           ModelOptions& options);
 
-/// Threads, device and formats become options, where the command line does not say otherwise.
+/// Threads, device and formats become options, where the command line does not say otherwise, and
+/// how the device keeps tensors, where there is one.
 /// Throws Error(bad_input) for an input or an output that the model has not.
 void apply_deployment(const Deployment& deployment, const ModelPorts& model, ModelOptions& options);
 

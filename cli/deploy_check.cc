@@ -249,11 +249,13 @@ void apply_deployment(const Deployment& deployment, const ModelPorts& model,
   const std::vector<std::string> names = names_of(model.inputs);
   if (options.weights.empty()) options.weights = deployment.weights;
   if (!options.threads.has_value()) options.threads = deployment.threads;
-  if (!options.memory.has_value()) options.memory = deployment.memory;
-  if (!options.data_type.has_value()) options.data_type = deployment.data_type;
   if (!options.device.has_value()) {
     options.device = deployment.device;
     options.or_cpu = deployment.or_cpu;
+  }
+  if (on_device(options)) {
+    if (!options.memory.has_value()) options.memory = deployment.memory;
+    if (!options.data_type.has_value()) options.data_type = deployment.data_type;
   }
   options.winograd = deployment.winograd;
   if (!deployment.winograd) options.exact = true;

@@ -266,11 +266,11 @@ TEST(Deploy, KeysOfADevice) {
       {"runtime: gpu", "cpu", "cpu", {}, {}, ""},
       {"runtime: cpu", "opencl:1", "opencl:1", {}, {}, ""},
       {"runtime: cpu+gpu", {}, "opencl", {}, {}, ""},
-      {"cl_mem_type: Buffer", {}, {}, "buffer", {}, ""},
-      {"cl_mem_type: image", {}, {}, "image", {}, ""},
-      {"data_type: fp32_fp32", {}, {}, {}, "fp32", ""},
+      {"cl_mem_type: Buffer", "opencl", "opencl", "buffer", {}, ""},
+      {"cl_mem_type: image", {}, {}, {}, {}, ""},
+      {"data_type: fp32_fp32", {}, {}, {}, {}, ""},
       {"data_type: fp16_fp32", "opencl", "opencl", {}, "fp16_fp32", ""},
-      {"data_type: fp16_fp32", {}, {}, {}, "fp16_fp32", "d.yml:4: the CPU keeps fp32"},
+      {"data_type: fp16_fp32", {}, {}, {}, {}, "d.yml:4: the CPU keeps fp32"},
       {"winograd: 4", {}, {}, {}, {}, "d.yml:4: winograd 4 has no effect: tiles have"},
       {"winograd: 2", {}, {}, {}, {}, ""},
       {"winograd: 0", {}, {}, {}, {}, ""},
@@ -302,6 +302,29 @@ TEST(Deploy, KeysOfADevice) {
     apply_deployment(d, model_ports(d.model), options);
     EXPECT_EQ(options.memory, "image");
     EXPECT_EQ(options.data_type, "fp32");
+  }
+}
+
+TEST(Deploy, OptionsOfDevicesNeedOne) {
+  const TestFolder folder;
+  folder.write("m.onnx", model("Relu", {{"x", {2}}}, {"y", {2}}));
+  for (const std::string line : {"", "    runtime: cpu\n", "    cl_mem_type: image\n"}) {
+    const std::string file = folder.write("d.yml", deployment("", line));
+    for (const std::string command : {"run", "plan", "bench", "check"}) {
+      SCOPED_TRACE(command + line);
+      // Of several deployments one fails, the others go on.
+      const int code = command == "check" ? 1 : 2;
+      const auto expect_refused = [&](const std::string& option, const std::string& value) {
+        const Outcome outcome = stowage({command, "--deploy", file, option, value});
+        EXPECT_EQ(outcome.code, code);
+        EXPECT_TRUE(
+            holds(outcome.out + outcome.err, option + " " + value + " needs --device opencl"))
+            << outcome.out << outcome.err;
+      };
+      expect_refused("--memory", "image");
+      expect_refused("--data-type", "fp16_fp32");
+      EXPECT_EQ(stowage({command, "--deploy", file, "--memory", "any"}).code, 0);
+    }
   }
 }
 

@@ -183,11 +183,15 @@ bool is_memory(std::string_view word) {
 }
 
 void expect_device(const DeviceArguments& arguments) {
-  const char* option = !arguments.device_limits.empty() ? "--device-limits"
-                       : arguments.tune                 ? "--tune"
-                                                        : nullptr;
-  if (option != nullptr && !on_device(arguments))
-    fail(ErrorCode::usage, option, " needs --device opencl");
+  if (on_device(arguments)) return;
+  const std::string memory = arguments.memory.value_or("any"),
+                    type = arguments.data_type.value_or("fp32");
+  const std::string option = !arguments.device_limits.empty() ? "--device-limits"
+                             : arguments.tune                 ? "--tune"
+                             : memory != "any"                ? "--memory " + memory
+                             : type != "fp32"                 ? "--data-type " + type
+                                                              : "";
+  if (!option.empty()) fail(ErrorCode::usage, option, " needs --device opencl");
 }
 
 void check_device(const DeviceArguments& arguments, bool deployed) {
@@ -199,13 +203,8 @@ void check_device(const DeviceArguments& arguments, bool deployed) {
   if (type != "fp32" && type != "fp16_fp32") {
     fail(ErrorCode::usage, "--data-type '", type, "' is unknown; choose fp32 or fp16_fp32");
   }
-  const bool device = on_device(arguments);  // refuses a word that is none
-  if (deployed && !arguments.device.has_value()) return;
-  expect_device(arguments);
-  const std::string option = memory != "any"  ? "--memory " + memory
-                             : type != "fp32" ? "--data-type " + type
-                                              : "";
-  if (!option.empty() && !device) fail(ErrorCode::usage, option, " needs --device opencl");
+  static_cast<void>(on_device(arguments));  // refuses a word that is none
+  if (!deployed || arguments.device.has_value()) expect_device(arguments);
 }
 
 void open_device(DeviceArguments& arguments) {

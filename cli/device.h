@@ -34,8 +34,8 @@ void add_tune_option(CLI::App* command, DeviceArguments& arguments);
 /// A word of --memory and of cl_mem_type.
 bool is_memory(std::string_view word);
 
-/// Throws Error(usage) for --device-limits and --tune without a device, which a deployment file has
-/// named by now if there is one.
+/// Throws Error(usage) for options of devices without one, which a deployment file has named by now
+/// if there is one.
 void expect_device(const DeviceArguments& arguments);
 
 /// Of the command line alone. Throws Error(usage) for words that mean nothing, and for options of
