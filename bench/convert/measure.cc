@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <thread>
 
@@ -30,7 +31,10 @@ using Buffer = std::unique_ptr<unsigned char, Free>;
 Buffer make_buffer(std::size_t bytes, DType dtype) {
   Buffer out(static_cast<unsigned char*>(allocate(std::max<std::size_t>(bytes + 64, 4096))));
   std::mt19937 random(1);
-  for (std::size_t i = 0; i < bytes; ++i) out.get()[i] = static_cast<unsigned char>(random());
+  for (std::size_t i = 0; i < bytes; i += 4) {
+    const auto word = static_cast<std::uint32_t>(random());
+    std::memcpy(out.get() + i, &word, std::min<std::size_t>(4, bytes - i));
+  }
   if (dtype == DType::f32) {
     for (std::size_t i = 0; i + 4 <= bytes; i += 4) {
       const float v = static_cast<float>(random() % 256);
@@ -66,6 +70,11 @@ constexpr std::chrono::milliseconds kThreadsSpin(60);
 /// After so many calls the caches are as a contender leaves them.
 constexpr int kCallsToWarm = 4;
 
+std::vector<double> sorted(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values;
+}
+
 double now_us() {
   using namespace std::chrono;
   return duration<double, std::micro>(steady_clock::now().time_since_epoch()).count();
@@ -76,9 +85,16 @@ double now_us() {
 double Entry::min_us() const { return us.empty() ? 0 : std::ranges::min(us); }
 
 double Entry::median_us() const {
-  std::vector<double> sorted = us;
-  std::ranges::sort(sorted);
-  return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+  const std::vector<double> found = sorted(us);
+  return found.empty() ? 0 : found[found.size() / 2];
+}
+
+double Entry::fast_half_us() const {
+  const std::vector<double> found = sorted(us);
+  const auto half = static_cast<std::ptrdiff_t>((found.size() + 1) / 2);
+  return found.empty() ? 0
+                       : std::accumulate(found.begin(), found.begin() + half, 0.0) /
+                             static_cast<double>(half);
 }
 
 void measure(const Case& c, std::vector<Entry>& all, const Settings& settings) {
@@ -97,8 +113,9 @@ void measure(const Case& c, std::vector<Entry>& all, const Settings& settings) {
   };
   const Pair baseline = make(c.bytes() / 2, c.bytes() / 2);
   const Pair own = make(c.source().bytes(), c.destination().bytes());
-  std::vector<int> repeats(entries.size(), 1);
-  for (std::size_t k = 0; k < entries.size() && !settings.cold; ++k) {
+  for (std::size_t k = 0; k < entries.size(); ++k) {
+    if (settings.cold) entries[k]->repeats = 1;
+    if (entries[k]->repeats > 0) continue;
     const Pair& p = k == 0 ? baseline : own;
     // The first calls find cold caches and untouched pages: by their time a batch would be a call
     // or two, with as few before the clock, which then measures memory instead of caches.
@@ -108,11 +125,12 @@ void measure(const Case& c, std::vector<Entry>& all, const Settings& settings) {
       entries[k]->move(p.src.get(), p.dst.get());
       us = std::min(us, now_us() - begin);
     }
-    repeats[k] = std::clamp(static_cast<int>(settings.batch_us / us), 1, 100000);
+    entries[k]->repeats = std::clamp(static_cast<int>(settings.batch_us / us), 1, 100000);
   }
   for (int round = 0; round < settings.rounds; ++round) {
     for (std::size_t k = 0; k < entries.size(); ++k) {
       const Pair& p = k == 0 ? baseline : own;
+      const int repeats = entries[k]->repeats;
       const Entry& before = *entries[k == 0 ? entries.size() - 1 : k - 1];
       if (settings.threads > 1 && entries[k]->own_threads != before.own_threads) {
         std::this_thread::sleep_for(kThreadsSpin);
@@ -122,12 +140,12 @@ void measure(const Case& c, std::vector<Entry>& all, const Settings& settings) {
         evict(p.dst.get(), p.out);
       } else {
         // The caches as this contender leaves them: each core's, for several threads.
-        for (int i = 0; i < std::max(repeats[k], kCallsToWarm); ++i)
+        for (int i = 0; i < std::max(repeats, kCallsToWarm); ++i)
           entries[k]->move(p.src.get(), p.dst.get());
       }
       const double begin = now_us();
-      for (int i = 0; i < repeats[k]; ++i) entries[k]->move(p.src.get(), p.dst.get());
-      entries[k]->us.push_back((now_us() - begin) / repeats[k]);
+      for (int i = 0; i < repeats; ++i) entries[k]->move(p.src.get(), p.dst.get());
+      entries[k]->us.push_back((now_us() - begin) / repeats);
     }
   }
 }

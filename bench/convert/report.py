@@ -49,7 +49,7 @@ def medians(runs):
         for case in cases:
             for c in case["contenders"]:
                 if c["name"] == "memcpy":
-                    us.append(c["min_us"])
+                    us.append(c["us"])
                 else:
                     found.setdefault(c["name"], []).append(c["fraction_of_memcpy"])
         row = {"case": name, "shape": shape, "type": dtype, "bytes": cases[0]["bytes"], "kernel": cases[0]["kernel"]}

@@ -18,14 +18,14 @@ MIB = 1 << 20
 
 
 def case(name, size, goal=None, **fractions):
-    contenders = [{"name": n, "min_us": 1, "fraction_of_memcpy": f} for n, f in fractions.items()]
+    contenders = [{"name": n, "us": 1, "fraction_of_memcpy": f} for n, f in fractions.items()]
     out = {
         "case": name,
         "shape": "a=2,b=3",
         "src": "f32",
         "bytes": size,
         "kernel": "copy",
-        "contenders": [{"name": "memcpy", "min_us": size / 1e4, "fraction_of_memcpy": 1}, *contenders],
+        "contenders": [{"name": "memcpy", "us": size / 1e4, "fraction_of_memcpy": 1}, *contenders],
     }
     return out if goal is None else {**out, "goal": goal}
 
