@@ -74,6 +74,12 @@ class Report(unittest.TestCase):
         self.assertEqual(rows["steady"]["spread"], 0)
         self.assertIsNone(report.medians(self.warm[:1])[0]["spread"])
 
+    def test_runs_of_best_turns(self):
+        of = run(case("steady", 4 * MIB, stowage=0.9))
+        for contender in of["cases"][0]["contenders"]:
+            contender["min_us"] = contender.pop("us")
+        self.assertEqual(report.medians([of]), report.medians([run(case("steady", 4 * MIB, stowage=0.9))]))
+
     def test_judgement(self):
         j = report.judged(report.medians(self.warm))
         names = {k: [r["case"] for r in v] for k, v in j.items() if k != "mean"}
