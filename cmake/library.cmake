@@ -35,6 +35,11 @@ else()
   list(APPEND simd_definitions "HWY_DISABLED_TARGETS=(STOWAGE_LEFT_OUT|HWY_AVX3_DL)")
 endif()
 target_compile_definitions(stowage PRIVATE ${simd_definitions})
+# Or prefetches for write are compiled to prefetches for reading: no instruction set of Highway's has them. Processors
+# of 64 bits without the instruction do nothing.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set_property(SOURCE src/convert/kernels.cc APPEND PROPERTY COMPILE_OPTIONS -mprfchw)
+endif()
 # Files that Highway compiles for each instruction set take most of the time, above all under sanitizers.
 # A small build is small around them.
 set(kernel_options ${STOWAGE_KERNEL_OPTIONS})

@@ -190,31 +190,6 @@ TEST(Convert, SaysHowWhatCrowdsTheCachesIsWalked) {
   }
 }
 
-// Planes that several threads write parts of, each share within the L2 or not.
-TEST(Convert, FarColumnsOfSeveralThreads) {
-  Random random(71);
-  ThreadPool pool(3);
-  for (const std::int64_t target : conversion::instruction_sets()) {
-    conversion::use_instruction_set(target);
-    for (const DType dtype : {DType::u8, DType::f16, DType::f32}) {
-      for (const std::int64_t channels : {3, 5, 16, 33}) {
-        const Shape shape("nchw", {1, channels, 157, 171});
-        for (const char* from : {"n h w c", "n c/4 h w c%4"}) {
-          Options options;
-          options.tuning.caches.l2 = pick(random, {4096, 4 << 20});
-          static_cast<ConversionTuning&>(options.tuning) = {
-              .prefetch_for_write = true, .streams = static_cast<int>(pick(random, {0, 16}))};
-          ASSERT_EQ(difference_of({from, "n c h w", shape, dtype, dtype, {}, {}, {}}, options,
-                                  random, &pool),
-                    "")
-              << target;
-        }
-      }
-    }
-  }
-  conversion::use_instruction_set(0);
-}
-
 // Columns at distances near and at powers of two, fewer and more of them than are put together, and
 // rows that fill no run or no line of it; on both sides of a small L3.
 TEST(Convert, RunsOfColumnsThatCrowdTheL1) {

@@ -24,8 +24,6 @@ constexpr std::size_t kThreadBytes = 32 * 1024;
 /// Each thread has up to kTasks, so that others can help it; but whoever does finds the lines in
 /// another core's cache, so that a task is never smaller than this.
 constexpr std::size_t kTaskBytes = 128 * 1024, kTasks = 4;
-/// Columns so far from each other go on behind what a unit writes of them.
-constexpr std::int64_t kFarColumns = 512;
 /// What each of several nests writes before the next one has its turn.
 constexpr std::size_t kTurnBytes = 32 * 1024;
 /// What another way has to save, for choosing it and making its tables takes time too: nanoseconds,
@@ -210,14 +208,10 @@ void Program::set_map(const ScalarMap& map, const Mapping& src, const Mapping& d
 
 void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
   std::size_t parts = 1;
-  bool spread = false;
   if (pool != nullptr && pool->threads() > 1) {
     const auto threads = std::clamp<std::size_t>(dst_size_ / kThreadBytes, 1,
                                                  static_cast<std::size_t>(pool->threads()));
     parts = threads * std::clamp<std::size_t>(dst_size_ / threads / kTaskBytes, 1, kTasks);
-    // Half of a thread's L2 is left to what else the steps of a model touch.
-    spread = threads > 1 &&
-             (src_size_ + dst_size_) / threads <= static_cast<std::size_t>(tuning_.caches.l2) / 2;
   }
   // Where several nests make one tensor, each part of it is finished while its lines are near.
   const bool several = !sliced_ && nests_ > 1 && nests_ <= kKept;
@@ -230,20 +224,20 @@ void Program::run(const Byte* src, Byte* dst, ThreadPool* pool) const noexcept {
   parallel(pool, parts, [&](std::size_t part) {
     for (std::size_t turn = 0; turn < turns; ++turn) {
       run_part(static_cast<std::int64_t>(part * turns + turn),
-               static_cast<std::int64_t>(parts * turns), src, dst, spread);
+               static_cast<std::int64_t>(parts * turns), src, dst);
     }
   });
 }
 
-void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst,
-                       bool spread) const noexcept {
+void Program::run_part(std::int64_t part, std::int64_t parts, const Byte* src,
+                       Byte* dst) const noexcept {
   const std::int64_t kept = std::min(nests_, kKept);
   const auto cut = [&](std::int64_t n, std::int64_t p) {
     return static_cast<std::int64_t>(static_cast<__int128>(n) * p / parts);
   };
   if (sliced_)
     return run_slices(cut(slices_.parts.n, part), cut(slices_.parts.n, part + 1), src, dst);
-  const Memory memory{src, src + src_size_, dst, false, spread};
+  const Memory memory{src, src + src_size_, dst, false};
   const auto range = [&](std::int64_t i, const Job& job) {
     const std::int64_t begin = cut(job.units, part), end = cut(job.units, part + 1);
     if (job.kind == Kind::stage) {
@@ -342,22 +336,11 @@ void Program::each_unit(const Job& job, std::int64_t begin, std::int64_t end, co
   }
 }
 
-Tuning Program::tuning_of(const Job& job, const Memory& memory) const noexcept {
-  Tuning out = tuning_;
-  const bool far =
-      job.kind == Kind::transpose && job.a.count > 0 && job.a.loops[0].os >= kFarColumns;
-  // Half of the lines are where other threads have read them, and those behind a thread's last rows
-  // are another's: asking for them early takes longer than waiting (docs/performance.md, Threads).
-  if (memory.spread && far) out.prefetch_for_write = false;
-  return out;
-}
-
 void Program::run_job(const Job& job, std::int64_t begin, std::int64_t end,
                       const Memory& memory) const noexcept {
   if (begin >= end) return;
-  const Tuning tuning = tuning_of(job, memory);
   UnitRunner runner(job, row_cast_, casts_units(), mapped_, scalars_.mean(), scalars_.norm(),
-                    memory.src_end, memory.to_scratch ? Size::small : size_, tuning);
+                    memory.src_end, memory.to_scratch ? Size::small : size_, tuning_);
   each_unit(job, begin, end, memory.src, memory.dst, [&](const Unit& unit) { runner.run(unit); });
   if (job.non_temporal || job.walk == Walk::pieces) finish_stores();
 }
@@ -452,9 +435,8 @@ void Program::run_passes(const Job& job, const PassJobs& jobs, std::int64_t begi
   const Loop& uneven = job.a.count > 0 ? job.a.loops[0] : kOneIteration;
   const auto run = [&](const Job& first, const Job& second, std::int64_t part) {
     UnitRunner reader(first, row_cast_, false, false, {}, {}, memory.src_end, Size::small, tuning_);
-    const Tuning tuning = tuning_of(second, memory);
     UnitRunner writer(second, row_cast_, false, false, {}, {}, scratch + sizeof scratch, size,
-                      tuning);
+                      tuning_);
     each_unit(job, begin, end, memory.src, memory.dst, [&](const Unit& outer) {
       if (std::min(job.a.block, job.a.n - outer.a) != part) return;
       const bool zeros = zero || outer.zero;

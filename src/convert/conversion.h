@@ -77,7 +77,6 @@ class Program {
     const Byte *src, *src_end;
     Byte* dst;
     bool to_scratch;
-    bool spread = false;  ///< the destination is in the L2 caches of several cores
   };
 
   /// Into scratch memory and out of it, of whole tiles and of those that have `rest` iterations of
@@ -137,9 +136,7 @@ class Program {
   /// Of the job, which is one of stages.
   void choose_move_of_stage(const Nest& nest, Job& job) const noexcept;
   Nest nest_of(std::int64_t i) const noexcept;
-  void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst,
-                bool spread) const noexcept;
-  Tuning tuning_of(const Job& job, const Memory& memory) const noexcept;
+  void run_part(std::int64_t part, std::int64_t parts, const Byte* src, Byte* dst) const noexcept;
 
   NestPlan plan_;
   std::int64_t nests_;  ///< of the plan; two that are done as one count as one
