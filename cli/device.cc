@@ -203,7 +203,6 @@ void check_device(const DeviceArguments& arguments, bool deployed) {
   if (type != "fp32" && type != "fp16_fp32") {
     fail(ErrorCode::usage, "--data-type '", type, "' is unknown; choose fp32 or fp16_fp32");
   }
-  static_cast<void>(on_device(arguments));  // refuses a word that is none
   if (!deployed || arguments.device.has_value()) expect_device(arguments);
 }
 

@@ -67,7 +67,7 @@ void evict(const unsigned char* p, std::size_t bytes) {
 /// (pthreadpool's a million pauses), on the cores that the next contender's threads need.
 constexpr std::chrono::milliseconds kThreadsSpin(60);
 
-/// After so many calls the caches are as a contender leaves them.
+/// After so many calls the caches are as a contender leaves them; no turn has fewer.
 constexpr int kCallsToWarm = 4;
 
 std::vector<double> sorted(std::vector<double> values) {
@@ -125,7 +125,9 @@ void measure(const Case& c, std::vector<Entry>& all, const Settings& settings) {
       entries[k]->move(p.src.get(), p.dst.get());
       us = std::min(us, now_us() - begin);
     }
-    entries[k]->repeats = std::clamp(static_cast<int>(settings.batch_us / us), 1, 100000);
+    // Of long calls several as well: memory answers one faster than the next.
+    entries[k]->repeats =
+        std::clamp(static_cast<int>(settings.batch_us / us), kCallsToWarm, 100000);
   }
   for (int round = 0; round < settings.rounds; ++round) {
     for (std::size_t k = 0; k < entries.size(); ++k) {
@@ -140,8 +142,7 @@ void measure(const Case& c, std::vector<Entry>& all, const Settings& settings) {
         evict(p.dst.get(), p.out);
       } else {
         // The caches as this contender leaves them: each core's, for several threads.
-        for (int i = 0; i < std::max(repeats, kCallsToWarm); ++i)
-          entries[k]->move(p.src.get(), p.dst.get());
+        for (int i = 0; i < repeats; ++i) entries[k]->move(p.src.get(), p.dst.get());
       }
       const double begin = now_us();
       for (int i = 0; i < repeats; ++i) entries[k]->move(p.src.get(), p.dst.get());

@@ -312,9 +312,18 @@ TEST(Convert, BypassesTheCaches) {
         Program(DType::f32, dst, DType::f32, src, {}, options).explain().find("in pieces") !=
         std::string::npos;
     EXPECT_EQ(back, row.channels == 80 || row.channels == 640) << shape.text() << ", to pixels";
+    options.tuning.caches.l2 = src.bytes() + dst.bytes() - 1;  // almost holds both
+    EXPECT_EQ(bypasses(NextUse::later), bypasses(NextUse::soon)) << shape.text();
     options.tuning.caches.l2 = 1 << 24;
     EXPECT_FALSE(bypasses(NextUse::later)) << shape.text();
     options.tuning.caches.l2 = 16384;
+    if (row.soon) {  // of memory, with prefetches of the source
+      options.huge_from = 0;
+      ASSERT_EQ(difference_of({"n h w c", "n c h w", shape, DType::f32, DType::f32, {}, {}, {}},
+                              options, random, nullptr),
+                "");
+      options.huge_from.reset();
+    }
     options.tuning.non_temporal = false;
     EXPECT_FALSE(bypasses(NextUse::later)) << shape.text();
     options.huge_from = 0;  // by stores that fill lines, where there are any

@@ -158,7 +158,7 @@ std::string Program::explain() const {
   for (std::int64_t i = 0; i < std::min(nests_, kKept); ++i)
     out += explain(nest_of(i), jobs_[static_cast<std::size_t>(i)], casts_units());
   if (nests_ > kKept) out += text("and ", nests_ - kKept, " parts more\n");
-  if (size_ == Size::large) out += "the result is at least twice the L2 cache of a core\n";
+  if (size_ >= Size::large) out += "the result is at least twice the L2 cache of a core\n";
   return out;
 }
 

@@ -58,8 +58,9 @@ inline constexpr int kLeastOfBypass = 4;
 /// Zeros that stand for rows without a source; long enough for a block and a vector behind it.
 inline constexpr std::size_t kZeroBytes = 16 * kMaxBlock + 64;
 
-/// Of a tensor: in the L2 cache together with its source, in it, or beyond it.
-enum class Size : std::uint8_t { tiny, small, large };
+/// Of a tensor: in the L2 cache together with its source, in it, beyond it, or beyond the L3
+/// (Tuning::huge_from).
+enum class Size : std::uint8_t { tiny, small, large, huge };
 
 /// In which order a kernel takes its steps: digit k, from the lowest, is the step of each four that
 /// is taken as the k-th.

@@ -299,22 +299,35 @@ HWY_INLINE void lines_to(const Byte* from, std::int64_t distance, Byte* to, std:
   }
 }
 
+/// A line of each of as many rows as fill one. Not inline, for squares need the registers.
+template <int E>
+HWY_NOINLINE void prefetch_lines(const Byte* row, std::int64_t distance) {
+  for (std::int64_t i = 0; i < kLineRows<E>; ++i, row += distance) hwy::Prefetch(row);
+#if defined(__GNUC__)
+  asm volatile("");  // compilers leave out calls of functions that do nothing but prefetch
+#endif
+}
+
 /// As many rows as fill a run of a column, all columns of them before the next rows: pieces are put
-/// together in a buffer and leave it by non-temporal stores.
+/// together in a buffer and leave it by non-temporal stores. What is loaded next from memory is
+/// prefetched where rows are near each other: hardware loses its way between such stores.
 template <int E, int kB>
 HWY_NOINLINE void by_buffer(const TransposeBlock& t) {
-  constexpr std::int64_t kSide = kLineRows<E>, kColumns = 2 * kSide;
+  constexpr std::int64_t kSide = kLineRows<E>, kMostColumns = 4 * kSide;
   using T = typename Element<E>::Type;
   const TileTag<E, kB> d;
-  alignas(64) Byte buffer[kColumns * kBypassRun];
+  alignas(64) Byte buffer[kMostColumns * kBypassRun];
   const std::int64_t distance = t.row_stride, stride = t.col_stride;
+  const bool near = distance < stride && distance <= kNear, ahead = near && t.size == Size::huge;
+  const std::int64_t most = near ? kMostColumns : kMostColumns / 2;
   for (std::int64_t b = 0; b < t.nb; b += kBypassRun / E) {
     const std::int64_t run = std::min(kBypassRun, (t.nb - b) * E);
-    for (std::int64_t next = 0; next < t.na; next += kColumns) {
-      const std::int64_t a = std::min(next, t.na - kSide), columns = std::min(kColumns, t.na - a);
+    for (std::int64_t next = 0; next < t.na; next += most) {
+      const std::int64_t a = std::min(next, t.na - kSide), columns = std::min(most, t.na - a);
       const Byte* from = t.rows[0] + b * distance + a * E;
       for (std::int64_t at = 0; at < run; at += kLine, from += kSide * distance) {
         in_steps<kSide>(columns, [&](std::int64_t k) HWY_ATTR {
+          if (ahead) prefetch_lines<E>(from + kSide * distance + k * E, distance);
           lines_to<E, kB>(from + k * E, distance, buffer + k * run + at, run);
         });
       }
