@@ -51,7 +51,7 @@ struct Element<16> {
 HWY_INLINE void prefetch_for_write(const Byte* p) {
 #if defined(__GNUC__)
 #if HWY_ARCH_X86_64 && !defined(__PRFCHW__)
-#error "without -mprfchw compilers prefetch for reading, and the store asks for the line once more"
+#error "without -mprfchw compilers prefetch for reading instead, and stores wait once more"
 #endif
   __builtin_prefetch(p, 1, 3);
 #else
