@@ -121,16 +121,6 @@ bool choose_bypass_blocks(Job& job, std::int64_t all, Bypass bypass,
   return true;
 }
 
-/// Whether lines of half of the rows, which are farther from each other than columns, crowd the L2:
-/// tiles would fetch a line again for each of its pieces. Columns are whole lines.
-bool rows_crowd_l2(const Job& job, const Tuning& tuning) noexcept {
-  const Caches& caches = tuning.caches;
-  const auto [rows, columns] = distances(job);
-  return rows > columns && rows % kLine == 0 && columns % kLine == 0 &&
-         !few_crowd(caches, columns) &&
-         crowds(caches.l2_span(), caches.l2_ways, rows, job.b.n / 2 + 1);
-}
-
 /// Whether it is between rows, or columns, that are near each other and two to eight lines long,
 /// say pixels of a few channels, and others that are far: tiles would load or store lines of the
 /// former in pieces, and pieces in two lines. Panels are slower where rows lie in every other set
@@ -179,11 +169,7 @@ bool for_runs(const Job& job, const Caches& caches) noexcept {
 /// Of a transposition that has panels anyway or not, in squares whose sides are lines or not.
 Walk choose_walk(const Job& job, bool panels, bool lines, Bypass bypass,
                  const Tuning& tuning) noexcept {
-  if (!panels) {
-    const bool pays = (lines && tuning.streams == 0 && rows_crowd_l2(job, tuning)) ||
-                      few_are_near(job, tuning.caches);
-    return pays ? Walk::panels : Walk::free;
-  }
+  if (!panels) return few_are_near(job, tuning.caches) ? Walk::panels : Walk::free;
   const Caches& caches = tuning.caches;
   const std::int64_t square = columns_of_square(job.dst_bytes);
   const auto [rows, columns] = distances(job);

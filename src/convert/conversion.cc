@@ -32,12 +32,6 @@ constexpr double kShuffleCost = 0.5, kPassesCost = 2;
 /// Stages, passes and shuffles are described anew for each turn, which takes a microsecond.
 constexpr std::size_t kTurnOfSteps = 512 * 1024;
 
-Size size_of(std::int64_t src, std::int64_t dst, std::int64_t huge_from, const Caches& caches) {
-  if (dst >= huge_from) return Size::huge;
-  if (dst >= 2 * caches.l2) return Size::large;
-  return src + dst > caches.l2 ? Size::small : Size::tiny;
-}
-
 /// Cells up to the last that a digit reaches. The gap behind it, of the last row of a view into a
 /// larger array, may belong to nobody.
 std::int64_t reach(const Mapping& mapping) {
@@ -75,9 +69,7 @@ Program::Program(DType src_dtype, const Mapping& src, DType dst_dtype, const Map
       src_dtype_(src_dtype),
       dst_dtype_(dst_dtype) {
   set_map(map, src, dst);
-  const auto huge_from = options.huge_from.value_or(static_cast<std::size_t>(tuning_.huge_from()));
-  size_ = size_of(static_cast<std::int64_t>(src_size_), static_cast<std::int64_t>(dst_size_),
-                  static_cast<std::int64_t>(huge_from), tuning_.caches);
+  size_ = choose_size(options);
   cast_ = mapped_ || src_dtype != dst_dtype;
   bypass_ = choose_bypass(options);
   alias_ = !cast_ && src.same_bytes(dst);
@@ -174,11 +166,19 @@ void Program::choose_slices(const Mapping& src, const Mapping& dst, Fault fault)
   make_jobs();
 }
 
+Size Program::choose_size(const Options& options) const noexcept {
+  const auto l2 = static_cast<std::size_t>(tuning_.caches.l2);
+  if (dst_size_ >= options.huge_from.value_or(static_cast<std::size_t>(tuning_.huge_from())))
+    return Size::huge;
+  if (dst_size_ >= 2 * l2) return Size::large;
+  return bytes_of_both() > l2 ? Size::small : Size::tiny;
+}
+
 Bypass Program::choose_bypass(const Options& options) const noexcept {
   // What the L2 almost holds is stored to it faster.
   const auto l2 = static_cast<std::size_t>(tuning_.caches.l2);
   const bool pieces = tuning_.non_temporal && size_ != Size::tiny,
-             beyond = 4 * (src_size_ + dst_size_) >= 5 * l2,
+             beyond = 4 * bytes_of_both() >= 5 * l2,
              later = options.next_use == NextUse::later && pieces && beyond && !cast_ &&
                      dst_scalar_ >= kLeastOfBypass;
   if (later || size_ == Size::huge) return pieces ? Bypass::all : Bypass::lines;

@@ -98,6 +98,12 @@ class Program {
 
   /// The job that writes most; null where there is none.
   const Job* main_job() const noexcept;
+
+  std::size_t bytes_of_both() const noexcept {
+    return static_cast<std::size_t>(src_size_) + dst_size_;
+  }
+
+  Size choose_size(const Options& options) const noexcept;
   Bypass choose_bypass(const Options& options) const noexcept;
   /// Of the last step of what goes by way of scratch memory.
   Bypass bypass_of_last() const noexcept;

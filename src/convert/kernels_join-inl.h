@@ -247,22 +247,32 @@ inline void part_blocks(const TransposeBlock& t) {
 #endif
 
 #if HWY_TARGET <= HWY_AVX2
-/// As many rows as a square has; columns follow each other without a gap.
-template <int E, Writing kWriting>
-void join_squares_as(const TransposeBlock& t) {
+/// As many rows as a square has; columns follow each other without a gap. `kWhole`: lines of the
+/// source are loaded whole.
+template <int E, Writing kWriting, bool kWhole, class Place>
+HWY_NOINLINE void join_squares_of(const Place& first, const TransposeBlock& t) {
   constexpr std::int64_t kN = kVector<E>, kColumn = kN * E;
-  Byte* const to = t.column(0);
-  if (kBlocks == 4 && t.tuning->streams > 0) {
-    const EvenPlace<16 / E> from{t.row(0), t.row_stride};
-    return along_columns<E, kWriting, false>(from, to, t.na, kColumn, t.order_of_steps());
-  }
-  const Byte* rows[kN];
-  for (int k = 0; k < kN; ++k) rows[k] = t.row(k);
+  Byte* const column = t.column(0);
   const bool ahead = kWriting == Writing::plain && t.tuning->prefetch_for_write;
   in_steps<kN>(t.na, t.order_of_steps(), [&](std::int64_t a) HWY_ATTR {
-    if (ahead) prefetch_ahead(to + a * kColumn, kN * kColumn);
-    square<E, kWriting>(AnyRows<16 / E>{rows, a * E}, to + a * kColumn, kColumn);
+    Byte* const to = column + a * kColumn;
+    if (ahead) prefetch_ahead(to, kN * kColumn);
+    Place from = first;
+    from.skip_columns(a * E);
+    square_at<E, kWriting, kWhole>(from.rows(), to, kColumn);
   });
+}
+
+template <int E, Writing kWriting>
+void join_squares_as(const TransposeBlock& t) {
+  constexpr std::int64_t kN = kVector<E>;
+  const EvenPlace<16 / E> even{t.row(0), t.row_stride};
+  if (kBlocks == 4 && t.tuning->streams > 0) {
+    return along_columns<E, kWriting, false>(even, t.column(0), t.na, kN * E, t.order_of_steps());
+  }
+  t.row_stride != 0
+      ? join_squares_of<E, kWriting, true>(even, t)
+      : join_squares_of<E, kWriting, false>(AnyPlace<16 / E>{t.rows, t.row_offset}, t);
 }
 
 template <int E>

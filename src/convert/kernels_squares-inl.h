@@ -162,6 +162,13 @@ HWY_INLINE void square_of_lines(Rows rows, Byte* to, std::int64_t stride) {
 #endif
 }
 
+/// Either; `kWhole`: lines of the source are loaded whole.
+template <int E, Writing kWriting, bool kWhole, class Rows>
+HWY_INLINE void square_at(const Rows& rows, Byte* to, std::int64_t stride) {
+  if constexpr (kWhole) return square_of_lines<E, kWriting>(rows, to, stride);
+  square<E, kWriting>(rows, to, stride);
+}
+
 #if HWY_TARGET <= HWY_AVX3
 /// As many rows as a vector has lanes, and half as many columns: elements of which a square would
 /// take more registers than there are. load(p, q) are so many elements of each of two rows,
@@ -267,8 +274,7 @@ HWY_INLINE void fill_lines(Place from, Byte* to, std::int64_t stride) {
 #if HWY_TARGET <= HWY_AVX3
     if constexpr (E < 4) return half_square<E, kWriting>(from.rows(), to, stride);
 #endif
-    if constexpr (kWhole) return square_of_lines<E, kWriting>(from.rows(), to, stride);
-    square<E, kWriting>(from.rows(), to, stride);
+    square_at<E, kWriting, kWhole>(from.rows(), to, stride);
   } else {
     constexpr std::int64_t kN = kVector<E>;
     for (std::int64_t a = 0; a < kLineColumns<E>; a += kN) {

@@ -89,14 +89,27 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
   }
 }
 
-/// Whether `squares` of n pay: rows far apart, but not so that more of them than n crowd the L2
-/// cache; columns near each other; not more than half of the last square done twice.
-inline bool for_squares(const TransposeBlock& t, std::int64_t n) {
+/// Whether lines of all rows crowd the L2.
+inline bool rows_crowd(const TransposeBlock& t) {
   const Caches& caches = t.tuning->caches;
-  const bool near = t.col_stride != 0 && t.col_stride <= kNear,
-             far = t.row_stride == 0 ||
-                   (t.row_stride > t.col_stride &&
-                    (t.nb <= n || !crowds(caches.l2_span(), caches.l2_ways, t.row_stride, t.nb)));
+  return t.row_stride != 0 && crowds(caches.l2_span(), caches.l2_ways, t.row_stride, t.nb);
+}
+
+/// Whether `squares` load lines of the source whole: rows begin with lines, and all lines of a few
+/// columns stay in the L1.
+inline bool squares_of_whole_lines(const TransposeBlock& t) {
+  return kBlocks == 4 && t.row_stride != 0 && t.row_stride % kLine == 0 &&
+         !few_crowd(t.tuning->caches, t.col_stride);
+}
+
+/// Whether `squares` of n pay: rows far apart, columns near each other; not more than half of the
+/// last square done twice. Where all rows crowd the L2, and more of them than n, only if each line
+/// is loaded and stored once; then columns may be far from each other, too.
+inline bool for_squares(const TransposeBlock& t, std::int64_t n) {
+  const bool crowd = t.nb > n && rows_crowd(t),
+             once = squares_of_whole_lines(t) && t.col_stride % kLine == 0,
+             near = t.col_stride != 0 && (t.col_stride <= kNear || (crowd && once)),
+             far = t.row_stride == 0 || (t.row_stride > t.col_stride && (!crowd || once));
   return near && far && t.na >= n && t.nb >= n && (t.nb % n == 0 || 2 * (t.nb % n) > n);
 }
 
@@ -202,30 +215,38 @@ void band(const TransposeBlock& t, std::int64_t b) {
   band_narrow<E, kB>(t, b, AnyRows<kL>{safe, 0});
 }
 
-/// All rows, as many columns at a time as a vector has lanes: for rows far apart and columns near
-/// each other, each of which is finished while its lines are near.
-template <int E, Writing kWriting>
-void squares(const TransposeBlock& t) {
-  constexpr std::int64_t kN = kVector<E>;
-  const std::int64_t stride = t.col_stride;
-  constexpr std::int64_t kStreams = 32;  // as many as the hardware follows
-  for (std::int64_t first = 0; first < t.nb; first += kStreams) {
-    const std::int64_t end = std::min(first + kStreams, t.nb);
-    for (std::int64_t next = 0; next < t.na; next += kN) {
-      const std::int64_t a = std::min(next, t.na - kN);
-      Byte* const column = t.cols[0] + a * stride;
-      for (std::int64_t from = first; from < end; from += kN) {
-        const std::int64_t b = std::min(from, t.nb - kN);
-        if (t.row_stride != 0) {
-          square<E, kWriting>(EvenRows<16 / E>(t.row(b) + a * E, t.row_stride), column + b * E,
-                              stride);
-        } else {
-          square<E, kWriting>(AnyRows<16 / E>{t.rows + b, t.row_offset + a * E}, column + b * E,
-                              stride);
-        }
+/// As many columns at a time as a vector has lanes, by as many rows as hardware follows, or half of
+/// them where rows crowd the L2: for rows far apart and columns near each other, each of which is
+/// finished while its lines are near. `kWhole`: lines of the source are loaded whole.
+template <int E, Writing kWriting, bool kWhole, class Place>
+HWY_NOINLINE void squares_of(const Place& first, const TransposeBlock& t) {
+  constexpr std::int64_t kN = kVector<E>, kStreams = 32;
+  const std::int64_t most = rows_crowd(t) ? kStreams / 2 : kStreams, stride = t.col_stride;
+  Byte* const columns = t.cols[0];
+  for (std::int64_t next_b = 0; next_b < t.nb; next_b += most) {
+    const std::int64_t end = std::min(next_b + most, t.nb);
+    for (std::int64_t next_a = 0; next_a < t.na; next_a += kN) {
+      const std::int64_t a = std::min(next_a, t.na - kN);
+      for (std::int64_t next = next_b; next < end; next += kN) {
+        const std::int64_t b = std::min(next, t.nb - kN);
+        Place from = first;
+        from.skip_columns(a * E);
+        from.skip_rows(b);
+        square_at<E, kWriting, kWhole>(from.rows(), columns + a * stride + b * E, stride);
       }
     }
   }
+}
+
+template <int E, Writing kWriting>
+void squares(const TransposeBlock& t) {
+  if (t.row_stride == 0)
+    return squares_of<E, kWriting, false>(AnyPlace<16 / E>{t.rows, t.row_offset}, t);
+  const EvenPlace<16 / E> first{t.rows[0], t.row_stride};
+  if constexpr (kBlocks == 4) {
+    if (squares_of_whole_lines(t)) return squares_of<E, kWriting, true>(first, t);
+  }
+  squares_of<E, kWriting, false>(first, t);
 }
 
 /// Fewer rows than a tile has. Where columns follow each other without a gap, one is written past
