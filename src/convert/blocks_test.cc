@@ -212,6 +212,31 @@ TEST(Convert, RowsThatCrowdTheL2) {
   conversion::use_instruction_set(0);
 }
 
+TEST(Convert, SaysHowRowsThatCrowdTheL2AreWalked) {
+  if (!conversion::kernels().vectors_are_lines()) GTEST_SKIP() << "no squares of lines";
+  Options options;
+  options.tuning.caches = Caches{};
+  options.tuning.caches.l2 = 2 << 20;
+  options.tuning.caches.l2_ways = 16;
+  const auto squares = [&](std::int64_t rows, std::int64_t columns, DType dtype) {
+    const Shape shape("ab", {rows, columns});
+    const int bytes = static_cast<int>(dtype_bytes(dtype));
+    const Mapping src(Layout::parse("a b"), shape, bytes), dst(Layout::parse("b a"), shape, bytes);
+    return Program(dtype, src, dtype, dst, {}, options).explain().find("squares of whole lines") !=
+           std::string::npos;
+  };
+  static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = true};
+  EXPECT_TRUE(squares(64, 16384, DType::f32));
+  EXPECT_TRUE(squares(32, 65536, DType::f32));
+  EXPECT_TRUE(squares(32, 16384, DType::f64));
+  EXPECT_FALSE(squares(32, 16384, DType::f32));   // the L2 holds all of their lines
+  EXPECT_FALSE(squares(100, 16384, DType::f32));  // columns begin within lines
+  EXPECT_FALSE(squares(64, 16400, DType::f32));   // rows are spread over the sets
+  EXPECT_FALSE(squares(64, 16384, DType::f16));   // no squares of narrow elements
+  static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
+  EXPECT_FALSE(squares(64, 16384, DType::f32));  // panels
+}
+
 // Planes that several threads write parts of, each share within the L2 or not.
 TEST(Convert, FarColumnsOfSeveralThreads) {
   Random random(71);
@@ -461,7 +486,11 @@ TEST(Convert, SaysWhatIsWalkedInPanels) {
   EXPECT_TRUE(panels(784, 48, DType::f32));
   EXPECT_FALSE(panels(1024, 40, DType::f32));  // far columns are in one set
   EXPECT_TRUE(panels(1024, 40, DType::f16));
-  EXPECT_FALSE(panels(48, 4096, DType::f16));  // rows are in one set
+  EXPECT_FALSE(panels(48, 4096, DType::f16));    // rows are in one set
+  EXPECT_FALSE(panels(64, 16384, DType::f32));   // rows crowd the L2: squares
+  EXPECT_FALSE(panels(32, 16384, DType::f32));   // the L2 holds all of their lines
+  EXPECT_FALSE(panels(100, 16384, DType::f32));  // columns begin within lines and are long
+  EXPECT_FALSE(panels(64, 16400, DType::f32));   // rows are spread over the sets
 }
 
 }  // namespace

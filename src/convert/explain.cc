@@ -19,8 +19,23 @@ bool walks_squares(const Job& job) {
          job.a.block >= columns_of_square(job.dst_bytes) && job.b.block * job.dst_bytes >= kLine;
 }
 
+/// Of rows that crowd the L2: how many at a time are transposed in squares of whole lines; 0: the
+/// job is done otherwise.
+std::int64_t rows_of_squares(const Job& job, const Tuning& tuning) {
+  if (!walks_squares(job) || job.walk != Walk::free || tuning.streams > 0 || job.dst_bytes < 4)
+    return 0;
+  TransposeBlock block{};
+  block.tuning = &tuning;
+  block.na = job.a.block;
+  block.nb = job.b.block;
+  block.row_stride = job.row_stride;
+  block.col_stride = job.col_stride;
+  const Squares squares = squares_of(block, kLine / job.dst_bytes, true);
+  return squares.pay && squares.whole_lines && squares.rows_crowd ? squares.rows_at_a_time : 0;
+}
+
 /// In which order tiles or squares are walked, likewise.
-std::string_view order_of(const Job& job, const Tuning& tuning) {
+std::string order_of(const Job& job, const Tuning& tuning) {
   switch (job.walk) {
     case Walk::staggered:
       return "a few columns at a time, each a line behind those before, for many in a line crowd "
@@ -38,6 +53,8 @@ std::string_view order_of(const Job& job, const Tuning& tuning) {
     case Walk::free:
       break;
   }
+  if (const std::int64_t rows = rows_of_squares(job, tuning); rows > 0)
+    return text(rows, " far rows at a time in squares of whole lines, for all crowd the L2 cache");
   return tuning.streams > 0 ? "as many far rows or columns at once as fill a line"
                             : "all rows and columns of a block at once";
 }

@@ -174,6 +174,33 @@ inline constexpr std::int64_t kFewRows = 80;
 /// Columns at most so far apart are near each other: lines of several are in the cache together.
 inline constexpr std::int64_t kNear = 16 * kLine;
 
+/// How a block is transposed in squares.
+struct Squares {
+  bool pay;
+  bool whole_lines;             ///< of the source are loaded
+  bool rows_crowd;              ///< the L2
+  std::int64_t rows_at_a_time;  ///< as many as hardware follows, or half of them
+};
+
+/// Of n by n elements, which vectors hold a row of. They pay where rows are far apart and columns
+/// near each other, unless more than half of the last square is done twice. Lines of the source are
+/// loaded whole where rows begin with lines and all lines of a few columns stay in the L1. Where
+/// more rows than n crowd the L2, squares pay only if each line is loaded and stored once; then
+/// columns may be far from each other, too.
+inline Squares squares_of(const TransposeBlock& t, std::int64_t n, bool vectors_are_lines) {
+  constexpr std::int64_t kStreams = 32;
+  const Caches& caches = t.tuning->caches;
+  const bool even = t.row_stride != 0,
+             crowd = even && crowds(caches.l2_span(), caches.l2_ways, t.row_stride, t.nb),
+             whole_lines = vectors_are_lines && even && t.row_stride % kLine == 0 &&
+                           !few_crowd(caches, t.col_stride),
+             once = whole_lines && t.col_stride % kLine == 0, more = crowd && t.nb > n,
+             near = t.col_stride != 0 && (t.col_stride <= kNear || (more && once)),
+             far = !even || (t.row_stride > t.col_stride && (!more || once)),
+             fit = t.na >= n && t.nb >= n && (t.nb % n == 0 || 2 * (t.nb % n) > n);
+  return {near && far && fit, whole_lines, crowd, crowd ? kStreams / 2 : kStreams};
+}
+
 /// Whether lines of few rows crowd the L1, lines of few columns do, and those of the rows or of the
 /// columns of one square.
 inline bool both_crowd(const Caches& caches, std::int64_t row_distance,

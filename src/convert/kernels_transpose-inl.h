@@ -89,30 +89,6 @@ HWY_INLINE void band_tiles(const TransposeBlock& t, std::int64_t b, Rows rows, R
   }
 }
 
-/// Whether lines of all rows crowd the L2.
-inline bool rows_crowd(const TransposeBlock& t) {
-  const Caches& caches = t.tuning->caches;
-  return t.row_stride != 0 && crowds(caches.l2_span(), caches.l2_ways, t.row_stride, t.nb);
-}
-
-/// Whether `squares` load lines of the source whole: rows begin with lines, and all lines of a few
-/// columns stay in the L1.
-inline bool squares_of_whole_lines(const TransposeBlock& t) {
-  return kBlocks == 4 && t.row_stride != 0 && t.row_stride % kLine == 0 &&
-         !few_crowd(t.tuning->caches, t.col_stride);
-}
-
-/// Whether `squares` of n pay: rows far apart, columns near each other; not more than half of the
-/// last square done twice. Where all rows crowd the L2, and more of them than n, only if each line
-/// is loaded and stored once; then columns may be far from each other, too.
-inline bool for_squares(const TransposeBlock& t, std::int64_t n) {
-  const bool crowd = t.nb > n && rows_crowd(t),
-             once = squares_of_whole_lines(t) && t.col_stride % kLine == 0,
-             near = t.col_stride != 0 && (t.col_stride <= kNear || (crowd && once)),
-             far = t.row_stride == 0 || (t.row_stride > t.col_stride && (!crowd || once));
-  return near && far && t.na >= n && t.nb >= n && (t.nb % n == 0 || 2 * (t.nb % n) > n);
-}
-
 /// As band_tiles, for columns fewer than a tile: a row is read past its end.
 template <int E, int kB, class Rows>
 HWY_INLINE void band_narrow(const TransposeBlock& t, std::int64_t b, Rows rows) {
@@ -215,16 +191,17 @@ void band(const TransposeBlock& t, std::int64_t b) {
   band_narrow<E, kB>(t, b, AnyRows<kL>{safe, 0});
 }
 
-/// As many columns at a time as a vector has lanes, by as many rows as hardware follows, or half of
-/// them where rows crowd the L2: for rows far apart and columns near each other, each of which is
-/// finished while its lines are near. `kWhole`: lines of the source are loaded whole.
+/// As many columns at a time as a vector has lanes, by so many rows: for rows far apart and columns
+/// near each other, each of which is finished while its lines are near. `kWhole`: lines of the
+/// source are loaded whole.
 template <int E, Writing kWriting, bool kWhole, class Place>
-HWY_NOINLINE void squares_of(const Place& first, const TransposeBlock& t) {
-  constexpr std::int64_t kN = kVector<E>, kStreams = 32;
-  const std::int64_t most = rows_crowd(t) ? kStreams / 2 : kStreams, stride = t.col_stride;
+HWY_NOINLINE void walk_squares(const Place& first, const TransposeBlock& t,
+                               std::int64_t rows_at_a_time) {
+  constexpr std::int64_t kN = kVector<E>;
+  const std::int64_t stride = t.col_stride;
   Byte* const columns = t.cols[0];
-  for (std::int64_t next_b = 0; next_b < t.nb; next_b += most) {
-    const std::int64_t end = std::min(next_b + most, t.nb);
+  for (std::int64_t next_b = 0; next_b < t.nb; next_b += rows_at_a_time) {
+    const std::int64_t end = std::min(next_b + rows_at_a_time, t.nb);
     for (std::int64_t next_a = 0; next_a < t.na; next_a += kN) {
       const std::int64_t a = std::min(next_a, t.na - kN);
       for (std::int64_t next = next_b; next < end; next += kN) {
@@ -239,14 +216,15 @@ HWY_NOINLINE void squares_of(const Place& first, const TransposeBlock& t) {
 }
 
 template <int E, Writing kWriting>
-void squares(const TransposeBlock& t) {
+void squares(const TransposeBlock& t, const Squares& how) {
+  const std::int64_t rows = how.rows_at_a_time;
   if (t.row_stride == 0)
-    return squares_of<E, kWriting, false>(AnyPlace<16 / E>{t.rows, t.row_offset}, t);
+    return walk_squares<E, kWriting, false>(AnyPlace<16 / E>{t.rows, t.row_offset}, t, rows);
   const EvenPlace<16 / E> first{t.rows[0], t.row_stride};
   if constexpr (kBlocks == 4) {
-    if (squares_of_whole_lines(t)) return squares_of<E, kWriting, true>(first, t);
+    if (how.whole_lines) return walk_squares<E, kWriting, true>(first, t, rows);
   }
-  squares_of<E, kWriting, false>(first, t);
+  walk_squares<E, kWriting, false>(first, t, rows);
 }
 
 /// Fewer rows than a tile has. Where columns follow each other without a gap, one is written past
@@ -416,10 +394,10 @@ void bands(const TransposeBlock& t) {
     }
   }
   if constexpr (kBlocks > 1 && kB == kBlocks && E >= 4) {
-    if (for_squares(t, kL * kB))
+    if (const Squares how = squares_of(t, kL * kB, kBlocks == 4); how.pay)
       return t.nb % (kL * kB) == 0 && can_stream(t, t.cols[0], kB * 16)
-                 ? squares<E, Writing::stream>(t)
-                 : squares<E, Writing::ahead>(t);
+                 ? squares<E, Writing::stream>(t, how)
+                 : squares<E, Writing::ahead>(t, how);
   }
   std::int64_t b = 0;
   if constexpr (kB == kBlocks && E == 4) {
