@@ -6,6 +6,7 @@
 #include <hwy/detect_targets.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -63,13 +64,15 @@ TEST(ConvertKernels, NamesItsKernel) {
 TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
   constexpr std::int64_t kFarStride = 4096 + kLine;  // and not in the same sets of a cache
   // By what they do: a table may hold rows of another instruction set, for which they are the best.
-  std::set<std::pair<bool (*)(const TransposeBlock&), void (*)(const TransposeBlock&)>> all, chosen;
+  using Does = std::pair<bool (*)(const TransposeBlock&), void (*)(const TransposeBlock&)>;
+  std::map<Does, std::string_view> all;
+  std::set<Does> chosen;
   std::set<const CopyKernel*> all_copies, chosen_copies;
   for (const std::int64_t target : instruction_sets()) {
     use_instruction_set(target);
     for (int element = 1, k = 0; element <= 16; element *= 2, ++k) {
       for (const TransposeKernel& row : kernels().transpose[static_cast<std::size_t>(k)]) {
-        all.insert({row.fits, row.run});
+        all.insert({{row.fits, row.run}, row.name});
       }
       for (std::int64_t na = 1; na <= 80; ++na) {
         for (std::int64_t nb = 1; nb <= 80; ++nb) {
@@ -115,8 +118,9 @@ TEST(ConvertKernels, EveryKernelIsTheBestForSomething) {
       }
     }
   }
-  EXPECT_EQ(chosen, all);
-  EXPECT_EQ(chosen_copies, all_copies);
+  // Of one instruction set alone, narrower vectors are chosen that are not among all.
+  for (const auto& [does, name] : all) EXPECT_TRUE(chosen.contains(does)) << name;
+  for (const CopyKernel* row : all_copies) EXPECT_TRUE(chosen_copies.contains(row)) << row->name;
   use_instruction_set(0);
 }
 
