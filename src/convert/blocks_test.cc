@@ -218,23 +218,24 @@ TEST(Convert, SaysHowRowsThatCrowdTheL2AreWalked) {
   options.tuning.caches = Caches{};
   options.tuning.caches.l2 = 2 << 20;
   options.tuning.caches.l2_ways = 16;
-  const auto squares = [&](std::int64_t rows, std::int64_t columns, DType dtype) {
+  const auto squares = [&](std::int64_t rows, std::int64_t columns, DType from, DType to) {
     const Shape shape("ab", {rows, columns});
-    const int bytes = static_cast<int>(dtype_bytes(dtype));
-    const Mapping src(Layout::parse("a b"), shape, bytes), dst(Layout::parse("b a"), shape, bytes);
-    return Program(dtype, src, dtype, dst, {}, options).explain().find("squares of whole lines") !=
+    const Mapping src(Layout::parse("a b"), shape, static_cast<int>(dtype_bytes(from))),
+        dst(Layout::parse("b a"), shape, static_cast<int>(dtype_bytes(to)));
+    return Program(from, src, to, dst, {}, options).explain().find("squares of whole lines") !=
            std::string::npos;
   };
   static_cast<ConversionTuning&>(options.tuning) = {.prefetch_for_write = true};
-  EXPECT_TRUE(squares(64, 16384, DType::f32));
-  EXPECT_TRUE(squares(32, 65536, DType::f32));
-  EXPECT_TRUE(squares(32, 16384, DType::f64));
-  EXPECT_FALSE(squares(32, 16384, DType::f32));   // the L2 holds all of their lines
-  EXPECT_FALSE(squares(100, 16384, DType::f32));  // columns begin within lines
-  EXPECT_FALSE(squares(64, 16400, DType::f32));   // rows are spread over the sets
-  EXPECT_FALSE(squares(64, 16384, DType::f16));   // no squares of narrow elements
+  EXPECT_TRUE(squares(64, 16384, DType::f32, DType::f32));
+  EXPECT_TRUE(squares(32, 65536, DType::f32, DType::f32));
+  EXPECT_TRUE(squares(32, 16384, DType::f64, DType::f64));
+  EXPECT_FALSE(squares(32, 16384, DType::f32, DType::f32));   // the L2 holds all of their lines
+  EXPECT_FALSE(squares(100, 16384, DType::f32, DType::f32));  // columns begin within lines
+  EXPECT_FALSE(squares(64, 16400, DType::f32, DType::f32));   // rows are spread over the sets
+  EXPECT_FALSE(squares(64, 16384, DType::f16, DType::f16));   // no squares of narrow elements
+  EXPECT_FALSE(squares(64, 16384, DType::f16, DType::f32));   // moved as f16
   static_cast<ConversionTuning&>(options.tuning) = {.streams = 16};
-  EXPECT_FALSE(squares(64, 16384, DType::f32));  // panels
+  EXPECT_FALSE(squares(64, 16384, DType::f32, DType::f32));  // panels
 }
 
 // Planes that several threads write parts of, each share within the L2 or not.

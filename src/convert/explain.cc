@@ -22,15 +22,15 @@ bool walks_squares(const Job& job) {
 /// Of rows that crowd the L2: how many at a time are transposed in squares of whole lines; 0: the
 /// job is done otherwise.
 std::int64_t rows_of_squares(const Job& job, const Tuning& tuning) {
-  if (!walks_squares(job) || job.walk != Walk::free || tuning.streams > 0 || job.dst_bytes < 4)
-    return 0;
+  const int element = std::min(job.src_bytes, job.dst_bytes);  // of a cast, what is moved
+  if (!walks_squares(job) || job.walk != Walk::free || tuning.streams > 0 || element < 4) return 0;
   TransposeBlock block{};
   block.tuning = &tuning;
   block.na = job.a.block;
   block.nb = job.b.block;
   block.row_stride = job.row_stride;
   block.col_stride = job.col_stride;
-  const Squares squares = squares_of(block, kLine / job.dst_bytes, true);
+  const Squares squares = squares_of(block, kLine / element, true);
   return squares.pay && squares.whole_lines && squares.rows_crowd ? squares.rows_at_a_time : 0;
 }
 
