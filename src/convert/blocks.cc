@@ -240,9 +240,8 @@ std::int64_t even_stride(const Chain& chain, std::int64_t Loop::*stride) noexcep
   return chain.count == 1 ? chain.loops[0].*stride : 0;
 }
 
-const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
-                                  std::int64_t row_stride, std::int64_t col_stride,
-                                  const Tuning& tuning, Walk walk) noexcept {
+TransposeBlock block_of(std::int64_t na, std::int64_t nb, std::int64_t row_stride,
+                        std::int64_t col_stride, const Tuning& tuning, Walk walk) noexcept {
   TransposeBlock block{};
   block.tuning = &tuning;
   block.walk = walk;
@@ -250,7 +249,13 @@ const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
   block.nb = nb;
   block.row_stride = row_stride;
   block.col_stride = col_stride;
-  return choose(kernels(), element, block);
+  return block;
+}
+
+const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
+                                  std::int64_t row_stride, std::int64_t col_stride,
+                                  const Tuning& tuning, Walk walk) noexcept {
+  return choose(kernels(), element, block_of(na, nb, row_stride, col_stride, tuning, walk));
 }
 
 void choose_blocks(Job& job, std::int64_t cast_row, std::int64_t most) noexcept {

@@ -23,6 +23,10 @@ std::int64_t longest_block(const Job& job, const Chain& chain) noexcept;
 /// How far apart the iterations of a chain are, 0 where that differs.
 std::int64_t even_stride(const Chain& chain, std::int64_t Loop::*stride) noexcept;
 
+/// na columns of nb rows at such distances, wherever they lie.
+TransposeBlock block_of(std::int64_t na, std::int64_t nb, std::int64_t row_stride,
+                        std::int64_t col_stride, const Tuning& tuning, Walk walk) noexcept;
+
 /// Of elements of so many bytes, na columns of nb rows at such distances.
 const TransposeKernel& kernel_for(int element, std::int64_t na, std::int64_t nb,
                                   std::int64_t row_stride, std::int64_t col_stride,

@@ -24,14 +24,10 @@ bool walks_squares(const Job& job) {
 std::int64_t rows_of_squares(const Job& job, const Tuning& tuning) {
   const int element = std::min(job.src_bytes, job.dst_bytes);  // of a cast, what is moved
   if (!walks_squares(job) || job.walk != Walk::free || tuning.streams > 0 || element < 4) return 0;
-  TransposeBlock block{};
-  block.tuning = &tuning;
-  block.na = job.a.block;
-  block.nb = job.b.block;
-  block.row_stride = job.row_stride;
-  block.col_stride = job.col_stride;
+  const TransposeBlock block =
+      block_of(job.a.block, job.b.block, job.row_stride, job.col_stride, tuning, job.walk);
   const Squares squares = squares_of(block, kLine / element, true);
-  return squares.pay && squares.whole_lines && squares.rows_crowd ? squares.rows_at_a_time : 0;
+  return squares.pay && squares.whole_lines && squares.rows_crowd ? squares.rows_at_a_time() : 0;
 }
 
 /// In which order tiles or squares are walked, likewise.

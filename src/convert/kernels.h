@@ -177,9 +177,11 @@ inline constexpr std::int64_t kNear = 16 * kLine;
 /// How a block is transposed in squares.
 struct Squares {
   bool pay;
-  bool whole_lines;             ///< of the source are loaded
-  bool rows_crowd;              ///< the L2
-  std::int64_t rows_at_a_time;  ///< as many as hardware follows, or half of them
+  bool whole_lines;  ///< of the source are loaded
+  bool rows_crowd;   ///< the L2
+
+  /// As many as hardware follows, or half of them.
+  std::int64_t rows_at_a_time() const { return rows_crowd ? 16 : 32; }
 };
 
 /// Of n by n elements, which vectors hold a row of. They pay where rows are far apart and columns
@@ -188,7 +190,6 @@ struct Squares {
 /// more rows than n crowd the L2, squares pay only if each line is loaded and stored once; then
 /// columns may be far from each other, too.
 inline Squares squares_of(const TransposeBlock& t, std::int64_t n, bool vectors_are_lines) {
-  constexpr std::int64_t kStreams = 32;
   const Caches& caches = t.tuning->caches;
   const bool even = t.row_stride != 0,
              crowd = even && crowds(caches.l2_span(), caches.l2_ways, t.row_stride, t.nb),
@@ -198,7 +199,7 @@ inline Squares squares_of(const TransposeBlock& t, std::int64_t n, bool vectors_
              near = t.col_stride != 0 && (t.col_stride <= kNear || (more && once)),
              far = !even || (t.row_stride > t.col_stride && (!more || once)),
              fit = t.na >= n && t.nb >= n && (t.nb % n == 0 || 2 * (t.nb % n) > n);
-  return {near && far && fit, whole_lines, crowd, crowd ? kStreams / 2 : kStreams};
+  return {near && far && fit, whole_lines, crowd};
 }
 
 /// Whether lines of few rows crowd the L1, lines of few columns do, and those of the rows or of the

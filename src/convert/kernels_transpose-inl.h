@@ -217,7 +217,7 @@ HWY_NOINLINE void walk_squares(const Place& first, const TransposeBlock& t,
 
 template <int E, Writing kWriting>
 void squares(const TransposeBlock& t, const Squares& how) {
-  const std::int64_t rows = how.rows_at_a_time;
+  const std::int64_t rows = how.rows_at_a_time();
   if (t.row_stride == 0)
     return walk_squares<E, kWriting, false>(AnyPlace<16 / E>{t.rows, t.row_offset}, t, rows);
   const EvenPlace<16 / E> first{t.rows[0], t.row_stride};
